@@ -35,8 +35,7 @@ def small(model: Document, n: int) -> bool:
 def original(rng: Generator) -> Pair:
     """A random program with a lower bound that says something."""
     while True:
-        document = generator.random_program(rng, None, 7)
-        n = generator.random_length(rng, document)
+        document, n = generator.random_case(rng, longest_list=7)
         if not small(document, n):
             continue
         found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))

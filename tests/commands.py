@@ -14,6 +14,21 @@ def typed(*words: object, **how: Any) -> Result:
     return CliRunner().invoke(main.cli, [*map(str, words)], **how)
 
 
+def succeeded(*words: object) -> Result:
+    """The same of a command that succeeds."""
+    done = typed(*words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done
+
+
+def failed(kind: type[Exception], *words: object) -> str:
+    """The message of a command that fails: one line."""
+    error = typed(*words).exception
+    assert isinstance(error, kind), error
+    assert "\n" not in str(error)
+    return str(error)
+
+
 class Answer(NamedTuple):
     """What a command left: its exit code and both streams."""
 

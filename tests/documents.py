@@ -36,6 +36,16 @@ def model(*variables: Document, alphabet: str | list[str] = "01", position: str 
     return {**fields, "output": output, **more}
 
 
+def changed(document: Any, changes: Document) -> Any:
+    """A document with other parts, by their paths in it, such as ``heads.0.name``. It is changed in place."""
+    for path, value in changes.items():
+        part, *steps = document, *path.split(".")
+        for step in steps[:-1]:
+            part = part[int(step) if isinstance(part, list) else step]
+        part[int(steps[-1]) if isinstance(part, list) else steps[-1]] = value
+    return document
+
+
 def tensor_file(header: Document | bytes, data: bytes) -> bytes:
     """A safetensors file."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()

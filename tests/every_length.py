@@ -133,7 +133,7 @@ def disagreement(subject: Subject, n: int, word: Word, labels: list[str]) -> str
     if not subject.every:
         said = by_automaton(subject, word)
         return None if said == labels[-1] else f"at {n} positions, {' '.join(symbols)}: {said!r}, not {labels[-1]!r}"
-    for i, (said, label) in enumerate(zip(by_bimachine(subject, word), labels, strict=True)):
+    for i, (said, label) in enumerate(zip(subject.everywhere(word), labels, strict=True)):
         if said != label:
             return f"at {n} positions, {' '.join(symbols)}, position {i}: {said!r}, not {label!r}"
     return None
@@ -147,26 +147,13 @@ def by_automaton(subject: Subject, word: Word) -> str:
     return subject.moore.labels[int(subject.moore.label[state])]
 
 
-def by_bimachine(subject: Subject, word: Word) -> list[str]:
-    """The label at every position: the left and the right automaton, letter by letter."""
-    program, machine = subject.built.program, subject.built.machine
-    text = [*[len(program.alphabet)] * program.start, *word, *[program.letters - 1] * program.end]
-    left, right = [0], [0]
-    for x in text:
-        left.append(int(machine.left[left[-1], x]))
-    for x in reversed(text):
-        right.append(int(machine.right[right[-1], x]))
-    number = machine.column("@label")
-    return [program.labels[int(number[machine.lab[left[i], x, right[len(text) - 1 - i]]])] for i, x in enumerate(text)]
-
-
 def undefined_lengths(subject: Subject, table: Table) -> str | None:
     """A length at which ``when`` does not hold and the automaton says a label all the same."""
     for n in table:
         t = n - subject.markers
         if t < 0 or n < 1 or naive.defined(subject.document, n):
             continue
-        said = by_bimachine(subject, (0,) * t)[-1] if subject.every else by_automaton(subject, (0,) * t)
+        said = subject.everywhere((0,) * t)[-1] if subject.every else by_automaton(subject, (0,) * t)
         if said != UNDEFINED:
             return f"at {n} positions the model is not defined, and the automaton says {said!r}"
     return None

@@ -1,5 +1,7 @@
 """Expressions with their values, worked out by hand, and texts that are none: for the package, the checker and the
-naive evaluation alike."""
+naive evaluation alike. And random ones."""
+
+import random
 
 ENV = {"n": 10, "i": 3, "j": 4, "q": 1, "k": 2}
 TABLE = """
@@ -61,3 +63,34 @@ REFUSED = [
     "\xa01",
 ]
 """What the grammar does not give."""
+
+
+def random_text(rng: random.Random, depth: int) -> str:
+    """A random sentence of the grammar, with few parentheses, so that precedence decides, and odd white space."""
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice([*ENV, "0", "1", "2", "7", "9223372036854775807", "4611686018427387904"])
+
+    def inner() -> str:
+        text = random_text(rng, depth - 1)
+        return f"({text})" if rng.random() < 0.3 else text
+
+    gap = rng.choice(["", " ", "\n", "\t "])
+    match rng.randrange(9):
+        case 0:
+            return f"{inner()} if {inner()} else {inner()}"
+        case 1:
+            return f"{inner()} {rng.choice(['and', 'or'])} {inner()}"
+        case 2:
+            return f"not {inner()}"
+        case 3:
+            return f"-{gap}{inner()}"
+        case 4:
+            sign = [rng.choice(["==", "!=", "<", "<=", ">", ">="]) for _ in range(rng.randint(1, 3))]
+            return inner() + "".join(f"{gap}{s}{gap}{inner()}" for s in sign)
+        case 5:
+            name = rng.choice(["min", "max", "hash"])
+            return f"{name}({gap}{', '.join(inner() for _ in range(rng.randint(2, 4)))}{gap})"
+        case 6:
+            return f"{rng.choice(['abs', 'isqrt', 'hash'])}({inner()})"
+        case _:
+            return f"{inner()}{gap}{rng.choice(['+', '-', '*', '//', '%'])}{gap}{inner()}"

@@ -1,9 +1,13 @@
-"""Random weights with the names of TransformerLens and of PyTorch, and their forward passes, written out by hand."""
+"""Random weights with the names of TransformerLens, PyTorch and GPT-2, and their forward passes, by hand."""
 
 import math
 from typing import Any
 
 import numpy as np
+from safetensors.numpy import save
+
+from tests import verdict_cases
+from tests.naive_gpt2 import Naive
 
 Arrays = dict[str, Any]
 HEADS, DK = 2, 2
@@ -104,3 +108,17 @@ def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -
     if ours:
         return norm(x, "ln_final") @ a["unembed.W_U"] + a["unembed.b_U"]
     return (norm(x, "encoder.norm") if "encoder.norm.weight" in a else x) @ a["head.weight"].T + a["head.bias"]
+
+
+def gpt2_arrays(rng: np.random.Generator, prefix: str = "transformer.") -> Arrays:
+    """Random weights with GPT-2's names, two layers of width 8."""
+    config = {"n_embd": 8, "vocab_size": 5, "n_layer": 2, "n_positions": 12, "tie_word_embeddings": True}
+    made = verdict_cases.weights(rng, config | {"position_embeddings": "learned"}, 1.0)
+    return {prefix + name.removeprefix("transformer."): array for name, array in made.items()}
+
+
+def gpt2_by_hand(arrays: dict[str, Any], tokens: list[int], heads: int) -> Any:
+    """The logits at every position, from GPT-2's description."""
+    config = {"n_head": heads, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "bos_token_id": tokens[0]}
+    slow = Naive(save(arrays), config)
+    return np.array([slow.logits(tuple(tokens[1:end])) for end in range(1, len(tokens) + 1)])

@@ -5,6 +5,7 @@ with the model itself on all short words; truth is decided by walking words, pai
 lengths at which the small automata of the tests have repeated.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -25,7 +26,7 @@ from restrict.languages.regular import Regular
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
 from tests import naive
-from tests.fuzzing.at_all_lengths import claimed_cost, has
+from tests.fuzzing.at_all_lengths import claimed_cost, has, other_label
 from tests.fuzzing.at_one_length import member
 from tests.generator import random_order_only, random_transformer
 
@@ -48,6 +49,19 @@ class Subject:
         self.moore: Moore = moore(self.built)
         self.every, self.markers = self.built.program.every, len(self.model.markers)
         self.names = [name for name in self.built.program.labels if name]
+
+    def everywhere(self, word: Sequence[int]) -> list[str]:
+        """The label at every position: the left and the right automaton, letter by letter."""
+        program, machine = self.built.program, self.built.machine
+        text = [*[len(program.alphabet)] * program.start, *word, *[program.letters - 1] * program.end]
+        left, right = [0], [0]
+        for x in text:
+            left.append(int(machine.left[left[-1], x]))
+        for x in reversed(text):
+            right.append(int(machine.right[right[-1], x]))
+        number = machine.column("@label")
+        states = zip(left[:-1], text, right[-2::-1], strict=True)
+        return [program.labels[int(number[machine.lab[l, x, r]])] for l, x, r in states]
 
 
 def random_model(rng: Generator) -> Document:
@@ -217,20 +231,6 @@ def truth(subject: Subject, claim: Document) -> bool:
     }[claim["kind"]](subject, claim)  # fmt: skip
 
 
-def other_label(subject: Subject, claim: Document, word: tuple[str, ...]) -> str:
-    """What the automaton of a claim says of a word, at its end."""
-    document = claim.get("language", claim.get("machine"))
-    assert document is not None
-    if "name" in document and "transitions" not in document:
-        return "accept" if member(document, list(word)) else "reject"
-    state = document.get("start", 0)
-    for a in word:
-        state = document["transitions"][state][document["alphabet"].index(a)]
-    if "accept" in document:
-        return "accept" if state in document["accept"] else "reject"
-    return str(document["labels"][document["output"][state]])
-
-
 def true_agreement(subject: Subject, claim: Document, most: int | None = None) -> bool:
     """All pairs of states, with their lengths up to where lengths no longer matter; or all short words."""
     first = max(claim["from"], 1)
@@ -253,7 +253,7 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
         if most is not None and n > most:
             return True
         said = subject.moore.labels[int(subject.moore.label[state])]
-        if n >= first and said not in ("", other_label(subject, claim, word)):
+        if n >= first and said not in ("", other_label(subject.document, claim, word, -1)):
             return False
         for x, symbol in enumerate(subject.moore.alphabet):
             todo.append((int(subject.moore.delta[state, x]), (*word, symbol), n + 1))
@@ -264,30 +264,15 @@ def agree_on_short(subject: Subject, claim: Document, most: int | None) -> bool:
     """All words, one by one; a language that is not regular is never recognised at all lengths."""
     for n in range(max(claim["from"], 1, subject.markers), (most if most is not None else EVERY + 4) + 1):
         for word in product(subject.moore.alphabet, repeat=n - subject.markers):
-            if subject.moore.run(word) not in ("", other_label(subject, claim, word)):
+            if subject.moore.run(word) not in ("", other_label(subject.document, claim, word, -1)):
                 return False
     return most is not None
 
 
 def labels_at(subject: Subject, claim: Document, word: tuple[str, ...]) -> list[tuple[str, str]]:
     """What the model and the bimachine of a claim say at every position."""
-    machine, document, program = subject.built.machine, claim["machine"], subject.built.program
-    symbols = len(program.alphabet)
-    run = [symbols] * program.start + [program.alphabet.index(a) for a in word]
-    run += [program.letters - 1] * program.end
-    columns = [document["alphabet"].index(a) for a in program.alphabet] + list(range(symbols, program.letters))
-    left, right = [(0, 0)], [(0, 0)]
-    for x in run:
-        left.append((int(machine.left[left[-1][0], x]), document["left"][left[-1][1]][columns[x]]))
-    for x in reversed(run):
-        right.append((int(machine.right[right[-1][0], x]), document["right"][right[-1][1]][columns[x]]))
-    out = []
-    for i, x in enumerate(run):
-        (l, a), (r, b) = left[i], right[len(run) - 1 - i]
-        ours = program.labels[int(machine.column("@label")[machine.lab[l, x, r]])]
-        number = document["table"][a][columns[x]][b] if a >= 0 and b >= 0 else -1
-        out.append((ours, document["labels"][number] if number >= 0 else "nothing at all"))
-    return out
+    ours = subject.everywhere([subject.model.alphabet.index(a) for a in word])
+    return [(said, other_label(subject.document, claim, word, i)) for i, said in enumerate(ours)]
 
 
 def agree_everywhere(subject: Subject, claim: Document, most: int) -> bool:
@@ -307,7 +292,7 @@ def true_difference(subject: Subject, claim: Document) -> bool:
     if subject.every:
         ours, theirs = labels_at(subject, claim, word)[claim["position"]]
     else:
-        ours, theirs = subject.moore.run(word), other_label(subject, claim, word)
+        ours, theirs = subject.moore.run(word), other_label(subject.document, claim, word, -1)
     if ours in ("", theirs):
         return False
     return not claim["shortest"] or true_agreement(subject, claim, n - 1)
@@ -346,7 +331,9 @@ def true_lengths(subject: Subject, claim: Document) -> bool:
     """Word by word, up to a length."""
     for n in range(FAR + subject.markers):
         words = product(subject.moore.alphabet, repeat=max(n - subject.markers, 0)) if n >= subject.markers else []
-        pairs = ((subject.moore.run(word), other_label(subject, claim, word)) for word in words) if n else ()
+        pairs = (
+            ((subject.moore.run(word), other_label(subject.document, claim, word, -1)) for word in words) if n else ()
+        )
         wrong = any(said not in ("", other) for said, other in pairs)
         if has(claim["least"], n) > wrong or wrong > has(claim["most"], n):
             return False

@@ -21,6 +21,7 @@ from restrict.checker.account import MEMORY, Meter, Place, Reject
 from restrict.checker.costs import Costs
 from tests import trusted as check
 from tests.clock import within
+from tests.documents import changed
 from tests.fuzzing.kinds import Trial, sealed
 from tests.fuzzing.operators import listed_in
 
@@ -106,6 +107,8 @@ LAST = {
     "output": {"variable": "h", "position": "last", "accept": [1]},
 }  # fmt: skip
 """Copies the last symbol."""
+HEAD = {"name": "h", "queries": [0], "pairs": [0, 1], "boxes": [[[-1]], [[-1, 0, 1]]], "left": [[0], [1]]}
+"""What its proof says of the head."""
 FORCES = {"kind": "forces", "label": "accept", "start": [], "middle": ["*"], "end": ["b"], "from": 1}
 
 
@@ -122,8 +125,8 @@ def proof(claim: Document, model: Document = LAST, states: int = 2, **more: Any)
     keep, labels = more.pop("kept", ["h@pair"]), more.pop("labels", [[p] for p in pairs])
     first: Document = {"heads": [], "left": side(states, symbols), "right": side(2, symbols), "keep": keep}
     first |= {"labels": labels, "table": [[[p] for p in pairs]]}
-    head = {"name": "h", "queries": [0], "pairs": pairs, "boxes": [[[-1]], [[-1, *pairs]]], "left": [[0], [1]]}
     merged = [[0] * symbols]
+    head = HEAD | {"pairs": pairs, "boxes": [[[-1]], [[-1, *pairs]]]}
     last: Document = {"heads": [head], "keep": ["@label"], "labels": [[0], [1]]}
     last["left"] = {"base": [0, 0], "delta": [[1] * symbols] * 2, "merge": [0, 0], "next": merged}
     last["table"] = [[[+(p == 1)] for p in pairs]]
@@ -138,11 +141,17 @@ def test_the_shapes_begin_as_a_proof() -> None:
     assert line.startswith("s VERIFIED all-lengths forces=accept fixed=1 period=1 n>=1 states=1 ")
 
 
-def with_layer(change: Callable[[Document], None], claim: Document = FORCES, at: int = 1, **more: Any) -> Trial:
-    """The proof with something changed in a layer."""
-    model, document = proof(claim, **more).documents()
-    change(document["layers"][at])
+def with_layer(changes: Document, at: int = 1, **more: Any) -> Trial:
+    """The proof with other parts of a layer, by their paths in it."""
+    model, document = proof(FORCES, **more).documents()
+    changed(document["layers"][at], changes)
     return sealed(model, document)
+
+
+def first_head(queries: int, pairs: int) -> Document:
+    """The changes of the proof to so many queries and pairs, with boxes in which nothing has been read."""
+    boxes = [[[-1]] * queries] * 2
+    return {"heads.0.queries": list(range(queries)), "heads.0.pairs": list(range(pairs)), "heads.0.boxes": boxes}
 
 
 def cycling(symbols: list[str], period: int) -> Document:
@@ -152,118 +161,14 @@ def cycling(symbols: list[str], period: int) -> Document:
     return language
 
 
-SHAPES |= {
-    "four thousand classes": lambda: proof(FORCES, threshold=1, period=4095),
-    "a thousand classes": lambda: proof(FORCES, threshold=500, period=500),
-    "a long threshold": lambda: proof(FORCES, threshold=900, period=1),
-    "classes and many letters": lambda: proof(
-        FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5
-    ),
-    "many states": lambda: proof(FORCES, states=200_000),
-}
+def wide(domain: int) -> Document:
+    """A variable of so many values."""
+    return {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
 
 
-@shape
-def many_states_of_which_the_last_is_wrong() -> Trial:
-    def change(layer: Document) -> None:
-        layer["left"] = side(100_000)
-        layer["left"]["delta"][-1] = [0, 0]
-
-    return with_layer(change, at=0)
-
-
-@shape
-def a_box_with_many_entries() -> Trial:
-    def change(layer: Document) -> None:
-        layer["heads"][0]["boxes"][1] = [[-1] + [0, 1] * 400_000]
-
-    return with_layer(change)
-
-
-@shape
-def many_boxes() -> Trial:
-    def change(layer: Document) -> None:
-        layer["heads"][0]["boxes"] += [[[-1, 0, 1]]] * 200_000
-
-    return with_layer(change)
-
-
-@shape
-def many_heads() -> Trial:
-    def change(layer: Document) -> None:
-        layer["heads"] *= 3000
-
-    return with_layer(change)
-
-
-@shape
-def a_value_kept_a_hundred_thousand_times() -> Trial:
-    """Rows of labels are compared at every position."""
-
-    def change(layer: Document) -> None:
-        wide = 20_000
-        layer["keep"] = ["h@pair"] * wide
-        layer["labels"] = [[0] * wide, [1] * wide]
-
-    return with_layer(change, at=0, states=1000)
-
-
-@shape
-def many_labels() -> Trial:
-    def change(layer: Document) -> None:
-        layer["labels"] += [[0]] * 300_000
-
-    return with_layer(change)
-
-
-@shape
-def many_queries_and_pairs() -> Trial:
-    """A table of scores, of which every entry is tabulated."""
-    domain = 300
-    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
-    head = {**COPY, "query": "w", "key": "w", "value": "w", "score": "hash(q, k)"}
-    model = {**LAST, "variables": [wide, head]}
-
-    def change(layer: Document) -> None:
-        layer["heads"][0] |= {"queries": list(range(domain)), "pairs": list(range(domain * 3 // 2))}
-        layer["heads"][0]["boxes"] = [[[-1]] * domain, [[-1]] * domain]
-
-    kept = {"kept": ["h@query", "h@pair"], "labels": [[0, 0], [1, domain + 1]]}
-    return with_layer(change, model=model, **kept)
-
-
-@shape
-def a_box_of_many_pairs_that_is_extended() -> Trial:
-    """`follows` looks each extended entry up in a set as large."""
-    domain = 1500
-    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
-    model = {**LAST, "variables": [wide, {**COPY, "value": "w"}]}
-
-    def change(layer: Document) -> None:
-        head = layer["heads"][0]
-        head["pairs"], head["boxes"] = list(range(domain)), [[[-1]], [[-1, *range(domain)]]]
-
-    return with_layer(change, model=model)
-
-
-@shape
-def a_score_over_four_classes() -> Trial:
-    """A comparison of positions is tried on all points of its classes."""
-    head = {**COPY, "score": "(i % 61 + j % 59 > n % 53) * 2"}
-    return proof(FORCES, {**LAST, "variables": [head]}, threshold=1, period=61 * 59)
-
-
-@shape
-def a_form_of_many_operators() -> Trial:
-    head = {**COPY, "score": "+".join(["j % 7"] * 900)}
-    return proof(FORCES, {**LAST, "variables": [head]}, threshold=1, period=7)
-
-
-@shape
-def a_form_for_each_of_many_values() -> Trial:
-    head = {**COPY, "query": "w", "key": "w", "score": "(q + k) % 3 + j % 1"}
-    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": 1000, "map": "token"}
-    return proof(FORCES, {**LAST, "variables": [wide, head]})
+def scoring(score: str, *before: Document, **head: str) -> Document:
+    """`LAST` with another head, after other variables."""
+    return {**LAST, "variables": [*before, {**COPY, "score": score, **head}]}
 
 
 def nested(text: str, middle: str = "i % 1", depth: int = 40) -> str:
@@ -275,29 +180,7 @@ def nested(text: str, middle: str = "i % 1", depth: int = 40) -> str:
 
 def scored(score: str) -> Trial:
     """The proof for another score, with queries and boxes for all classes of positions."""
-
-    def change(layer: Document) -> None:
-        layer["heads"][0] |= {"queries": [0, 1, 2, 3], "boxes": [[[-1]] * 4] * 2}
-
-    return with_layer(change, model={**LAST, "variables": [{**COPY, "score": score}]})
-
-
-@shape
-def a_score_of_nested_abs() -> Trial:
-    """The larger of a number and its negative, of which both are again made of two."""
-    return scored(nested("abs(_)"))
-
-
-@shape
-def a_score_of_nested_chains() -> Trial:
-    """What stands in the middle of a chain is compared twice."""
-    return scored(nested("(0 <= _ <= 1)"))
-
-
-@shape
-def a_map_of_nested_chains() -> Trial:
-    within = {"name": "m", "kind": "map", "args": ["token"], "domain": 2, "map": nested("(0 <= _ <= 1)", "token")}
-    return proof(FORCES, {**LAST, "variables": [within, {**COPY, "value": "m"}]})
+    return with_layer(first_head(4, 2), model=scoring(score))
 
 
 def long_sum(term: str, count: int) -> str:
@@ -308,25 +191,70 @@ def long_sum(term: str, count: int) -> str:
     return parts[0]
 
 
-@shape
-def a_long_sum_that_is_tried_at_all_points() -> Trial:
-    """A comparison of 2048 terms, at 500 classes on both sides."""
-    head = {**COPY, "score": f"i % 500 + n + {long_sum('i//1', 1024)} < 5"}
-    return proof(FORCES, {**LAST, "variables": [head]})
+SHAPES |= {
+    "four thousand classes": lambda: proof(FORCES, threshold=1, period=4095),
+    "a thousand classes": lambda: proof(FORCES, threshold=500, period=500),
+    "a long threshold": lambda: proof(FORCES, threshold=900, period=1),
+    "classes and many letters": lambda: proof(
+        FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5
+    ),
+    "many states": lambda: proof(FORCES, states=200_000),
+    "many states of which the last is wrong": lambda: with_layer(
+        {"left": side(100_000), "left.delta.99999": [0, 0]}, at=0
+    ),
+    "a box with many entries": lambda: with_layer({"heads.0.boxes.1": [[-1] + [0, 1] * 400_000]}),
+    "many boxes": lambda: with_layer({"heads.0.boxes": [[[-1]], [[-1, 0, 1]], *[[[-1, 0, 1]]] * 200_000]}),
+    "many heads": lambda: with_layer({"heads": [HEAD] * 3000}),
+    # Rows of labels are compared at every position.
+    "a value kept a hundred thousand times": lambda: with_layer(
+        {"keep": ["h@pair"] * 20_000, "labels": [[0] * 20_000, [1] * 20_000]}, at=0, states=1000
+    ),
+    "many labels": lambda: with_layer({"labels": [[0], [1], *[[0]] * 300_000]}),
+    # A table of scores, of which every entry is tabulated.
+    "many queries and pairs": lambda: with_layer(
+        first_head(300, 450), model=scoring("hash(q, k)", wide(300), query="w", key="w", value="w"),
+        kept=["h@query", "h@pair"], labels=[[0, 0], [1, 301]],
+    ),
+    # `follows` looks each extended entry up in a set as large.
+    "a box of many pairs that is extended": lambda: with_layer(
+        {"heads.0.pairs": list(range(1500)), "heads.0.boxes": [[[-1]], [[-1, *range(1500)]]]},
+        model=scoring("0", wide(1500), value="w"),
+    ),
+    # A comparison of positions is tried on all points of its classes.
+    "a score over four classes": lambda: proof(
+        FORCES, scoring("(i % 61 + j % 59 > n % 53) * 2"), threshold=1, period=61 * 59
+    ),
+    "a form of many operators": lambda: proof(FORCES, scoring("+".join(["j % 7"] * 900)), threshold=1, period=7),
+    "a form for each of many values": lambda: proof(
+        FORCES, scoring("(q + k) % 3 + j % 1", wide(1000), query="w", key="w")
+    ),
+    # The larger of a number and its negative, of which both are again made of two.
+    "a score of nested abs": lambda: scored(nested("abs(_)")),
+    # What stands in the middle of a chain is compared twice.
+    "a score of nested chains": lambda: scored(nested("(0 <= _ <= 1)")),
+    "a map of nested chains": lambda: proof(
+        FORCES, scoring("0", {**wide(2), "map": nested("(0 <= _ <= 1)", "token")}, value="w")
+    ),
+    # A comparison of 2048 terms, at 500 classes on both sides.
+    "a long sum that is tried at all points": lambda: proof(
+        FORCES, scoring(f"i % 500 + n + {long_sum('i//1', 1024)} < 5")
+    ),
+    "a window of thousands": lambda: proof(FORCES, scoring("j - i > -3000")),
+    "a pattern from a million": lambda: proof({**FORCES, "from": 1_000_000}),
+    "a pattern with a long middle": lambda: proof({**FORCES, "middle": ["*", "a", "b"] * 200_000}),
+    "a pattern with long ends": lambda: proof(
+        {**FORCES, "start": ["a"] * 400_000, "end": ["b"] * 400_000, "from": 1_000_000}
+    ),
+}  # fmt: skip
 
 
 @shape
 def a_long_condition_at_all_classes() -> Trial:
     """Whether the model is defined, asked at every pair of classes."""
     model = {**LAST, "when": f"{long_sum('n%1', 512)} >= 0"}
-
-    def change(layer: Document) -> None:
-        size = 201
-        after = [[min(q + 1, size - 1)] * 2 for q in range(size)]
-        whole = {"base": list(range(size)), "delta": after, "merge": [0] * size, "next": [[0, 0]]}
-        layer |= {"left": whole, "right": whole, "keep": ["h@pair", "@when"], "labels": [[0, 1], [1, 1]]}
-
-    return with_layer(change, at=0, model=model, threshold=200, period=1)
+    whole = side(201) | {"base": list(range(201))}
+    changes = {"left": whole, "right": whole, "keep": ["h@pair", "@when"], "labels": [[0, 1], [1, 1]]}
+    return with_layer(changes, at=0, model=model, threshold=200, period=1)
 
 
 @shape
@@ -342,104 +270,61 @@ def a_start_box_of_many_entries_behind_many_states() -> Trial:
     return sealed(model, document)
 
 
-@shape
-def a_window_of_thousands() -> Trial:
-    head = {**COPY, "score": "j - i > -3000"}
-    return proof(FORCES, {**LAST, "variables": [head]})
+def differs(language: Document, word: list[str], start: int = 1, shortest: int = 0) -> Trial:
+    """The model is wrong about a language at a word."""
+    return proof({"kind": "differs", "language": language, "word": word, "from": start, "shortest": shortest})
 
 
-SHAPES |= {
-    "a pattern from a million": lambda: proof({**FORCES, "from": 1_000_000}),
-    "a pattern with a long middle": lambda: proof({**FORCES, "middle": ["*", "a", "b"] * 200_000}),
-    "a pattern with long ends": lambda: proof(
-        {**FORCES, "start": ["a"] * 400_000, "end": ["b"] * 400_000, "from": 1_000_000}
-    ),
-}
+def agrees(language: Document, start: int) -> Trial:
+    """The model recognises a language from a length on."""
+    return proof({"kind": "recognises", "language": language, "from": start})
 
 
-@shape
-def a_word_of_a_million_symbols() -> Trial:
-    claim = {"kind": "differs", "language": cycling(["a", "b"], 2), "word": ["a", "b"] * 500_000}
-    return proof({**claim, "from": 1, "shortest": 0})
+def machine(labels: list[str], moves: list[list[int]]) -> Document:
+    """A machine whose states all have the first label."""
+    return {"alphabet": ["a", "b"], "labels": labels, "transitions": moves, "output": [0] * len(moves)}
 
 
-@shape
-def a_word_of_a_million_symbols_and_none_shorter() -> Trial:
-    claim = {"kind": "differs", "language": cycling(["a", "b"], 5), "word": ["a", "b"] * 500_000}
-    return proof({**claim, "from": 1_000_000, "shortest": 1})
-
-
-@shape
-def a_word_of_a_million_symbols_that_deviates() -> Trial:
-    machine = {"alphabet": ["a", "b"], "labels": ["accept"], "transitions": [[0, 0]], "output": [0]}
-    claim = {"kind": "deviates", "machine": machine, "word": ["a"] * 1_000_000, "from": 1, "shortest": 0}
+def costs(costs: list[int], settled: int, turn: int) -> Trial:
+    """What it costs to force a label at every length."""
+    claim = {"kind": "cost", "label": "accept", "costs": costs, "growth": [0], "settled": settled, "turn": turn}
     return proof(claim)
 
 
-SHAPES |= {
-    "an automaton of many states": lambda: proof(
-        {"kind": "recognises", "language": cycling(["a", "b"], 200_000), "from": 0}
-    ),
-    "agreement from a million on": lambda: proof(
-        {"kind": "recognises", "language": cycling(["a", "b"], 3), "from": 1_000_000}
-    ),
-}
-
-
-@shape
-def a_machine_of_many_states() -> Trial:
-    size = 200_000
-    moves = [[(q + 1) % size] * 2 for q in range(size)]
-    machine = {"alphabet": ["a", "b"], "labels": ["accept", "reject"], "transitions": moves, "output": [0] * size}
-    return proof({"kind": "computes", "machine": machine, "from": 1})
-
-
-@shape
-def palindromes_that_agree_for_long() -> Trial:
-    language = {"name": "palindromes", "alphabet": ["a", "b"]}
-    claim = {"kind": "differs", "language": language, "word": ["a"] * 40 + ["b"], "from": 35, "shortest": 1}
+def lengths(language: Document, settled: int, turn: int, early: list[int]) -> Trial:
+    """At which lengths the model is wrong about a language."""
+    found = {"early": early, "cycle": [1]}
+    claim = {"kind": "lengths", "language": language, "settled": settled, "turn": turn, "least": found, "most": found}
     return proof(claim)
 
 
-@shape
-def costs_of_a_long_list() -> Trial:
-    claim = {"kind": "cost", "label": "accept", "growth": [0], "settled": 100_000, "turn": 1}
-    return proof({**claim, "costs": [-1] + [1] * 99_999})
-
-
-@shape
-def costs_of_a_long_turn() -> Trial:
-    claim = {"kind": "cost", "label": "accept", "costs": [-1, 1], "growth": [0], "settled": 2}
-    return proof({**claim, "turn": 40_000})
-
-
-@shape
-def lengths_that_settle_late() -> Trial:
-    claim = {"kind": "lengths", "language": {"name": "dyck", "alphabet": ["a", "b"]}, "settled": 20_000, "turn": 7}
-    lengths = {"early": [0, 1], "cycle": [1]}
-    return proof({**claim, "least": lengths, "most": lengths})
-
-
-@shape
-def lengths_of_an_automaton_of_many_states() -> Trial:
-    claim = {"kind": "lengths", "language": cycling(["a", "b"], 3000), "settled": 0, "turn": 3000}
-    lengths = {"early": [], "cycle": [1]}
-    return proof({**claim, "least": lengths, "most": lengths})
-
-
-@shape
-def lengths_of_a_deep_language() -> Trial:
-    language = {"name": "dyck", "alphabet": ["a", "b"], "depth": 1 << 40}
-    lengths = {"early": [], "cycle": [1]}
-    claim = {"kind": "lengths", "language": language, "settled": 5, "turn": 2}
-    return proof({**claim, "least": lengths, "most": lengths})
-
-
-@shape
-def sets_of_lengths_with_long_lists() -> Trial:
-    lengths = {"early": [0, 1] * 200_000, "cycle": [1]}
-    claim = {"kind": "lengths", "language": {"name": "majority", "alphabet": ["a", "b"]}, "settled": 5, "turn": 2}
-    return proof({**claim, "least": lengths, "most": lengths})
+MILLION = ["a", "b"] * 500_000
+DYCK = {"name": "dyck", "alphabet": ["a", "b"]}
+SHAPES |= {
+    "a word of a million symbols": lambda: differs(cycling(["a", "b"], 2), MILLION),
+    "a word of a million symbols and none shorter": lambda: differs(cycling(["a", "b"], 5), MILLION, 1_000_000, 1),
+    "a word of a million symbols that deviates": lambda: proof(
+        {"kind": "deviates", "machine": machine(["accept"], [[0, 0]]), "word": ["a"] * 1_000_000, "from": 1,
+         "shortest": 0}
+    ),
+    "an automaton of many states": lambda: agrees(cycling(["a", "b"], 200_000), 0),
+    "agreement from a million on": lambda: agrees(cycling(["a", "b"], 3), 1_000_000),
+    "a machine of many states": lambda: proof(
+        {"kind": "computes", "from": 1,
+         "machine": machine(["accept", "reject"], cycling(["a", "b"], 200_000)["transitions"])}
+    ),
+    "palindromes that agree for long": lambda: differs(
+        {"name": "palindromes", "alphabet": ["a", "b"]}, ["a"] * 40 + ["b"], 35, 1
+    ),
+    "costs of a long list": lambda: costs([-1] + [1] * 99_999, 100_000, 1),
+    "costs of a long turn": lambda: costs([-1, 1], 2, 40_000),
+    "lengths that settle late": lambda: lengths(DYCK, 20_000, 7, [0, 1]),
+    "lengths of an automaton of many states": lambda: lengths(cycling(["a", "b"], 3000), 0, 3000, []),
+    "lengths of a deep language": lambda: lengths({**DYCK, "depth": 1 << 40}, 5, 2, []),
+    "sets of lengths with long lists": lambda: lengths(
+        {"name": "majority", "alphabet": ["a", "b"]}, 5, 2, [0, 1] * 200_000
+    ),
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- proofs at one length
@@ -459,23 +344,15 @@ def refutation(n: int, language: Document, **more: Any) -> Trial:
     return sealed(LAST, found | {"member": words[0], "nonmember": words[1]} | more)
 
 
-SHAPES |= {
-    "two words of many runs": lambda: refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]}),
-    "errors over many states": lambda: refutation(3_000, cycling(["a", "b"], 300), errors="1"),
-    "errors of many digits": lambda: refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000),
-}
-
-
 def bound(n: int, boxes: list[Document], **labels: int) -> Trial:
     """A lower bound for `LAST`."""
     found = {"format": "restrict-lower-bound/1", "model": {"name": "last"}, "n": n, "target": "last"}
     return sealed(LAST, found | {"boxes": boxes, "claim": {"labels": labels}})
 
 
-@shape
-def many_boxes_of_a_bound() -> Trial:
-    boxes = [{"only": [[at, 1, ["a"]]], "cone": {}} for at in range(20_000)]
-    return bound(20_001, boxes, accept=3)
+def single_boxes(count: int, cone: Document) -> list[Document]:
+    """Boxes of one position each."""
+    return [{"only": [[at, 1, ["a"]]], "cone": cone} for at in range(count)]
 
 
 def one_box(n: int) -> Trial:
@@ -484,15 +361,14 @@ def one_box(n: int) -> Trial:
 
 
 SHAPES |= {
+    "two words of many runs": lambda: refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]}),
+    "errors over many states": lambda: refutation(3_000, cycling(["a", "b"], 300), errors="1"),
+    "errors of many digits": lambda: refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000),
+    "many boxes of a bound": lambda: bound(20_001, single_boxes(20_000, {}), accept=3),
     "a box of many positions": lambda: one_box(10_000),
     "a box of hundreds of thousands of positions": lambda: one_box(400_000),
+    "boxes that examine much": lambda: bound(2000, single_boxes(30, {"h": [[0, 2000]]}), accept=1, reject=1),
 }
-
-
-@shape
-def boxes_that_examine_much() -> Trial:
-    boxes = [{"only": [[at, 1, ["a"]]], "cone": {"h": [[0, 2000]]}} for at in range(30)]
-    return bound(2000, boxes, accept=1, reject=1)
 
 
 # ---------------------------------------------------------------- the account
@@ -550,13 +426,9 @@ def test_a_step_takes_no_longer_than_the_contract_says(name: str, limit: int) ->
 
 def test_a_table_of_scores_is_charged_before_it_is_made() -> None:
     """A file of 200 kB asks for 30 million scores."""
-    wide = {"name": "w", "kind": "map", "args": ["token"], "domain": 1000, "map": "token"}
-    model = {**LAST, "variables": [wide, {**COPY, "query": "w", "key": "w", "value": "w", "score": "q * k + 1000"}]}
-
-    def change(layer: Document) -> None:
-        layer["heads"][0] |= {"queries": list(range(1000)), "pairs": list(range(30_000)), "boxes": [[[-1]] * 1000] * 2}
-
-    found = spent(with_layer(change, model=model, kept=["h@query", "h@pair"], labels=[[0, 0], [1, 1001]]), 10**9)
+    model = scoring("q * k + 1000", wide(1000), query="w", key="w", value="w")
+    kept = {"kept": ["h@query", "h@pair"], "labels": [[0, 0], [1, 1001]]}
+    found = spent(with_layer(first_head(1000, 30_000), model=model, **kept), 10**9)
     assert found.code == 5
     assert found.taken < 128 << 20
     within(found.seconds, 2)
@@ -566,11 +438,11 @@ def test_the_memory_of_costs_is_what_is_charged() -> None:
     """Every set of states costs more than 256, so each number would be an object of its own."""
     nodes, turn = 40, 200
     edges = [[nodes, (u + 1) % nodes, (u + 2) % nodes] for u in range(nodes)] + [[nodes] * 3]
-    costs = {"costs": [0], "growth": [0], "settled": 100, "turn": turn}
+    claim = {"costs": [0], "growth": [0], "settled": 100, "turn": turn}
     meter = Meter(10**9)
     tracemalloc.start()
     try:
-        Costs(costs, Place("c"), meter).check(edges, [nodes], 1)
+        Costs(claim, Place("c"), meter).check(edges, [nodes], 1)
         assert tracemalloc.get_traced_memory()[1] < (1 << 17) + meter.held
     finally:
         tracemalloc.stop()

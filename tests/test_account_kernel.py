@@ -46,15 +46,13 @@ def keys_with_many_values_each() -> Trial:
     return kernel(wide(9_000, 9_000), [*lines, "all 0 4 4"])
 
 
-@shape
-def rows_of_a_long_code() -> Trial:
-    """Every pair is listed; what is left to do is to put a position into the code."""
-    return kernel(wide(2, 2, " ".join(["c 0"] * 60_000)), [*["row 4 0 0 0 0 0"] * 20_000])
-
-
-@shape
-def rows_of_a_code_with_many_steps() -> Trial:
-    return kernel(wide(2, 2, " ".join(["c 0", *["+ 2 3"] * 20_000])), [*["row 4 0 0 0 0 0"] * 10_000])
+SHAPES |= {
+    # Every pair is listed; what is left to do is to put a position into the code.
+    "rows of a long code": lambda: kernel(wide(2, 2, " ".join(["c 0"] * 60_000)), [*["row 4 0 0 0 0 0"] * 20_000]),
+    "rows of a code with many steps": lambda: kernel(
+        wide(2, 2, " ".join(["c 0", *["+ 2 3"] * 20_000])), [*["row 4 0 0 0 0 0"] * 10_000]
+    ),
+}
 
 
 @shape

@@ -1,5 +1,6 @@
 """The account of work in verdicts on trained models, at one length and at every length: as tests/test_account.py."""
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -79,31 +80,12 @@ def test_the_shapes_begin_as_a_proof() -> None:
     assert checker.verify(trial.model, trial.proof).startswith("s VERIFIED right n=0..1 prefixes=0..0 cases=1 ")
 
 
-@shape
-def states_that_no_word_reaches() -> Trial:
-    content, document = verdict(n=40, upto=40)
-    document["basis"] = [directions(2, 2)]
-    document["cases"] = [case(i, 0 if i else -1, 0, 2) for i in range(41)]
-    document["language"]["delta"] += [[-1]] * 4000
-    document["language"]["want"] += [[]] * 4000
-    return sealed(content, document)
-
-
 def from_beyond(states: int, symbols: int) -> Document:
     """Words go from 0 to 1 and stay there by their first symbol; from all other states, which no word reaches, every
     symbol leads to 1, too."""
     delta = [[1] * symbols for _ in range(states)]
     delta[0] = delta[1] = [1] + [-1] * (symbols - 1)
     return {"delta": delta, "accept": [0, 1], "labels": [0], "want": [[0]] * states}
-
-
-@shape
-def transitions_from_states_that_no_word_reaches() -> Trial:
-    content, document = verdict(100, heads=16, width=16, n=1, upto=1)
-    document["language"] = from_beyond(4000, 100)
-    document["basis"] = [directions(16, 16)] * 16
-    document["cases"] = [case(0, -1, 0, 256), case(1, 0, 1, 256)]
-    return sealed(content, document)
 
 
 def many_transitions(states: int, symbols: int) -> Document:
@@ -114,73 +96,50 @@ def many_transitions(states: int, symbols: int) -> Document:
     return {"delta": delta, "accept": [0], "labels": [0], "want": [[]] * states}
 
 
-@shape
-def prefixes_of_a_language_with_many_transitions() -> Trial:
-    content, document = verdict(700, n=4000, upto=-1, wrong={"word": [0], "label": 0})
-    return sealed(content, document | {"language": many_transitions(700, 700), "cases": [], "basis": []})
+def unreached(states: int, accept: int = 1) -> Document:
+    """One state that all words stay in, named more than once among those that accept, and so many others."""
+    language = {"delta": [[0], *[[-1]] * states], "accept": [0] * accept, "labels": [0]}
+    return language | {"want": [[0], *[[]] * states]}
 
 
-@shape
-def cases_of_a_language_with_many_transitions() -> Trial:
-    content, document = verdict(500, n=30, upto=30)
-    return sealed(content, document | {"language": many_transitions(500, 500)})
-
-
-@shape
-def a_wide_block_with_layer_norm_behind_each_half() -> Trial:
-    content, document = verdict(width=400, inner=1, post=True)
-    return sealed(content, document)
-
-
-@shape
-def cells_of_a_block_with_layer_norm_behind_each_half() -> Trial:
-    content, document = verdict(width=96, inner=1, post=True)
-    document["basis"], document["cases"] = [directions(96, 90)], [case(0, -1, 0, 90, halved(4), 0)]
-    return sealed(content, document)
-
-
-@shape
-def cells_in_the_basis_before_an_empty_one() -> Trial:
-    content, document = verdict(width=24)
-    document["basis"], document["turned"] = [directions(24, 24)], [[directions(24, 0)]]
-    document["cases"] = [case(0, -1, 0, 24, halved(5), 0)]
-    return sealed(content, document)
-
-
-@shape
-def cells_of_many_heads_before_a_narrow_network() -> Trial:
-    content, document = verdict(heads=48, width=48, inner=1)
-    document["basis"] = [directions(48, 48)] * 48
-    document["cases"] = [case(0, -1, 0, 48 * 48, halved(5))]
-    return sealed(content, document)
-
-
-@shape
-def many_further_bases() -> Trial:
-    content, document = verdict(width=16)
-    return sealed(content, document | {"turned": [[directions(16, 16)]] * 200})
-
-
-@shape
-def many_labels() -> Trial:
-    content, document = verdict(1000)
-    document["language"] |= {"labels": list(range(1000)), "want": [list(range(1000))]}
-    return sealed(content, document)
+def post_norm(width: int, **more: Any) -> Trial:
+    """With layer norm behind each half."""
+    return sealed(*verdict(width=width, inner=1, post=True, **more))
 
 
 SHAPES |= {
+    "states that no word reaches": lambda: sealed(*verdict(
+        n=40, upto=40, basis=[directions(2, 2)], language=unreached(4000),
+        cases=[case(i, 0 if i else -1, 0, 2) for i in range(41)],
+    )),
+    "transitions from states that no word reaches": lambda: sealed(*verdict(
+        100, heads=16, width=16, n=1, upto=1, language=from_beyond(4000, 100), basis=[directions(16, 16)] * 16,
+        cases=[case(0, -1, 0, 256), case(1, 0, 1, 256)],
+    )),
+    "prefixes of a language with many transitions": lambda: sealed(*verdict(
+        700, n=4000, upto=-1, wrong={"word": [0], "label": 0}, language=many_transitions(700, 700), cases=[], basis=[]
+    )),
+    "cases of a language with many transitions": lambda: sealed(*verdict(
+        500, n=30, upto=30, language=many_transitions(500, 500)
+    )),
+    "a wide block with layer norm behind each half": lambda: post_norm(400),
+    "cells of a block with layer norm behind each half": lambda: post_norm(
+        96, basis=[directions(96, 90)], cases=[case(0, -1, 0, 90, halved(4), 0)]
+    ),
+    "cells in the basis before an empty one": lambda: sealed(*verdict(
+        width=24, basis=[directions(24, 24)], turned=[[directions(24, 0)]], cases=[case(0, -1, 0, 24, halved(5), 0)]
+    )),
+    "cells of many heads before a narrow network": lambda: sealed(*verdict(
+        heads=48, width=48, inner=1, basis=[directions(48, 48)] * 48, cases=[case(0, -1, 0, 48 * 48, halved(5))]
+    )),
+    "many further bases": lambda: sealed(*verdict(width=16, turned=[[directions(16, 16)]] * 200)),
+    "many labels": lambda: sealed(*verdict(
+        1000, language={"delta": [[0] * 1000], "accept": [0], "labels": [*range(1000)], "want": [[*range(1000)]]}
+    )),
     "a large checkpoint": lambda: sealed(*verdict(400, width=400)),
     "a large checkpoint of many heads": lambda: sealed(*verdict(width=256, heads=256, inner=1)),
-}
-
-
-@shape
-def many_accepting_states_named_again() -> Trial:
-    content, document = verdict()
-    document["language"]["delta"] += [[-1]] * 100
-    document["language"]["want"] += [[]] * 100
-    document["language"]["accept"] = [0] * 1_500_000
-    return sealed(content, document)
+    "many accepting states named again": lambda: sealed(*verdict(language=unreached(100, 1_500_000))),
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- two layers
@@ -222,41 +181,34 @@ def test_the_shapes_of_two_layers_begin_as_proofs() -> None:
     assert checker.verify(trial.model, trial.proof).startswith("s VERIFIED wrong n=0..2 at=2 label=0 ")
 
 
+LOOSE = [[1 << 30, 1 << 30], [1 << 31, 1 << 31]]
 SHAPES |= {
     "a wrong word of a wide first network": lambda: a_wrong_word(16, 1500),
     "a wrong word of a network that fills memory": lambda: a_wrong_word(2, 7000),
     "a wrong word of a wide stream": lambda: a_wrong_word(128, 1),
     "a node of a wide first network": lambda: sealed(*layered(width=2, inner=(7000, 1))),
-}
-
-
-@shape
-def nodes_of_many_symbols() -> Trial:
-    content, document = layered(400, n=2, upto=2)
-    document["second"] = [[directions(2, 2)]]
-    nothing = [0, 0, 0, [[[1 << 30, 1 << 30], [1 << 31, 1 << 31]]]]
-    keys = [(0, -1), *((i, a) for i in (1, 2) for a in range(400))]
-    document["cases"] = [[i, a, 0, [], [], *nothing] for i, a in keys]
-    return sealed(content, document)
-
-
-@shape
-def transitions_from_states_that_no_word_of_two_layers_reaches() -> Trial:
-    content, document = layered(20, width=24, inner=(1, 1), n=8, upto=8)
-    document["language"], document["second"] = from_beyond(4000, 20), [[directions(24, 24)]]
-    loose = [[], [], 0, 0, 0, [[[1 << 30] * 24, [1 << 31] * 24]]]
-    document["cases"] = [[i, 0 if i else -1, 1 if i else 0, *loose] for i in range(9)]
-    return sealed(content, document)
+    "nodes of many symbols": lambda: sealed(*layered(
+        400, n=2, upto=2, second=[[directions(2, 2)]],
+        cases=[
+            [i, a, 0, [], [], 0, 0, 0, [LOOSE]] for i, a in [(0, -1), *itertools.product((1, 2), range(400))]
+        ],
+    )),
+    "transitions from states that no word of two layers reaches": lambda: sealed(*layered(
+        20, width=24, inner=(1, 1), n=8, upto=8, language=from_beyond(4000, 20), second=[[directions(24, 24)]],
+        cases=[
+            [i, 0 if i else -1, min(i, 1), [], [], 0, 0, 0, [[[1 << 30] * 24, [1 << 31] * 24]]] for i in range(9)
+        ],
+    )),
+}  # fmt: skip
 
 
 @shape
 def cells_of_a_node_without_an_entry() -> Trial:
     """A few bytes of the tree ask for a form of many numbers."""
-    content, document = layered(width=64, inner=(1, 1), n=0, upto=0)
     rows = np.random.default_rng(1).integers(-(1 << 20), 1 << 20, size=(64, 64)).tolist()
-    document["basis"] = [{"centre": [0] * 64, "rows": rows}]
-    document["cases"] = [[0, -1, 0, [1 << 24] * 64, [1 << 25] * 64, halved(11), 0, 0, []]]
-    return sealed(content, document)
+    cases = [[0, -1, 0, [1 << 24] * 64, [1 << 25] * 64, halved(11), 0, 0, []]]
+    basis = [{"centre": [0] * 64, "rows": rows}]
+    return sealed(*layered(width=64, inner=(1, 1), n=0, upto=0, basis=basis, cases=cases))
 
 
 def at_every_length(blocks: list[list[int]], cases: list[list[Any]], **more: Any) -> Trial:
@@ -295,29 +247,22 @@ def cells_that_are_known() -> Trial:
     return sealed(save(tensors), document)
 
 
-@shape
-def a_long_wrong_word() -> Trial:
-    language = {"delta": [[1], [1]], "accept": [1], "labels": [0], "want": [[0], []]}
-    word = {"word": [0] * 300_000, "label": 0}
-    return at_every_length([], [case(0, -1, 0, 1)], language=language, wrong=word)
-
-
-@shape
-def a_long_block() -> Trial:
-    return at_every_length([[1, 65536]], [case(0, -1, 0, 1), case(1, 0, 0, 1)])
-
-
-@shape
-def many_blocks() -> Trial:
-    blocks = [[n, n] for n in range(1, 400)]
-    return at_every_length(blocks, [case(0, -1, 0, 1), *(case(n, 0, 0, 1) for n in range(1, 400))])
-
-
-@shape
-def many_states_at_every_length() -> Trial:
-    language = {"delta": [[(7 * q + 3) % 4001] for q in range(4001)], "accept": [0], "labels": [0]}
-    cases = [case(0, -1, 0, 1), *(case(1, 0, q, 1) for q in range(4001))]
-    return at_every_length([[1, 65536]], cases, language=language | {"want": [[0]] * 4001})
+FIRST = case(0, -1, 0, 1)
+SHAPES |= {
+    "a long wrong word": lambda: at_every_length(
+        [], [FIRST], wrong={"word": [0] * 300_000, "label": 0},
+        language={"delta": [[1], [1]], "accept": [1], "labels": [0], "want": [[0], []]},
+    ),
+    "a long block": lambda: at_every_length([[1, 65536]], [FIRST, case(1, 0, 0, 1)]),
+    "many blocks": lambda: at_every_length(
+        [[n, n] for n in range(1, 400)], [FIRST, *(case(n, 0, 0, 1) for n in range(1, 400))]
+    ),
+    "many states at every length": lambda: at_every_length(
+        [[1, 65536]], [FIRST, *(case(1, 0, q, 1) for q in range(4001))],
+        language={"delta": [[(7 * q + 3) % 4001] for q in range(4001)], "accept": [0], "labels": [0],
+                  "want": [[0]] * 4001},
+    ),
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------- the account

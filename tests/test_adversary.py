@@ -7,7 +7,6 @@ checker's values and dependencies are compared with the oracle's, and with the t
 import hashlib
 import random
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,68 +81,25 @@ CERTIFICATES: dict[str, tuple[Document, Document]] = {
     "values that the output does not keep to": (COPY, claiming(3, c=1, dependencies=[[2, 1]])),
     "no dependencies": (COPY, claiming(3, values=[0, 1])),
     "another dependency": (COPY, claiming(3, c=1, dependencies=[[1, 1]], values=[0, 1])),
-    "no values": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[])),
-    "all of the values, twice": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1, 1])),
-    "values of no domain": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, 1, 2])),
-    "a negative value": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[-1, 0, 1])),
-    "true for 1": (COPY, claiming(3, c=1, dependencies=[[2, 1]], values=[0, True])),
-    "c without its dependencies": (COPY, claiming(3, c=1, values=[0, 1])),
-    "dependencies beyond c": (COPY, claiming(3, dependencies=[[2, 1]], values=[0, 1])),
     "a dependency listed twice": (COPY, claiming(3, c=2, dependencies=[[2, 1], [2, 1]], values=[0, 1])),
-    "a dependency on a fixed position": (
-        COPY,
-        claiming(3, {"fixed": [[1, 1, "0"]]}, free=2, c=2, dependencies=[[1, 2]], values=[0, 1]),
-    ),
     "a dependency on a marker": (
         {**COPY, "end_marker": ">"},
         claiming(3, free=2, c=1, dependencies=[[2, 1]], values=[0, 1, 2]),
     ),
-    "a dependency beyond the end": (COPY, claiming(3, c=2, dependencies=[[2, 2]], values=[0, 1])),
     "more free positions than there are": (COPY, claiming(3, free=4, c=1, dependencies=[[2, 1]], values=[0, 1])),
     "the markers counted as free": (MARKED, claiming(4, {"target": 1}, c=1, dependencies=[[1, 1]], values=[0, 1])),
-    "a marker fixed": (MARKED, claiming(3, {"fixed": [[0, 1, "0"]]}, free=1, values=[3])),
     "a run over a marker": (MARKED, claiming(4, {"fixed": [[1, 3, "0"]]}, free=0, values=[3])),
     "a free position fixed to a marker": (MARKED, claiming(3, {"fixed": [[1, 1, "<"]]}, free=0, values=[3])),
-    "a position fixed to every symbol": (COPY, claiming(3, {"fixed": [[2, 1, "*"]]}, free=2)),
-    "a position fixed twice": (COPY, claiming(3, {"fixed": [[2, 1, "0"], [2, 1, "1"]]}, free=2)),
-    "overlapping runs": (COPY, claiming(3, {"fixed": [[0, 3, "1"], [2, 1, "0"]]}, free=0)),
-    "runs out of order": (COPY, claiming(3, {"fixed": [[2, 1, "0"], [0, 1, "1"]]}, free=1)),
-    "an empty run": (COPY, claiming(3, {"fixed": [[2, 0, "0"]]})),
-    "a run of negative length": (COPY, claiming(3, {"fixed": [[2, -1, "0"]]})),
-    "a run from before the start": (COPY, claiming(3, {"fixed": [[-1, 4, "0"]]}, free=0)),
-    "a run beyond the end": (COPY, claiming(3, {"fixed": [[2, 2, "0"]]}, free=1)),
     "a run of 2^63-1 positions": (COPY, claiming(3, {"fixed": [[2, 2**63 - 1, "0"]]}, free=2)),
-    "a run with a symbol by its index": (COPY, claiming(3, {"fixed": [[2, 1, 0]]}, free=2)),
-    "a target before the start": (COPY, claiming(3, {"target": -1, "fixed": [[0, 1, "0"]]}, free=2)),
-    "a target beyond the end": (COPY, claiming(3, {"target": 3, "fixed": [[0, 1, "0"]]}, free=2)),
-    "true as a target": (COPY, claiming(3, {"target": True, "fixed": [[1, 1, "0"]]}, free=2)),
-    "a target in quotes": (COPY, claiming(3, {"target": "0", "fixed": [[0, 1, "0"]]}, free=2)),
-    "a target of a model with one output": (
-        {**COPY, "output": {"variable": "h", "position": "last"}},
-        claiming(3, {"target": 0, "fixed": [[0, 1, "0"]]}, free=2),
-    ),
     "c at the last position for all": (
         model(map_("o", ["token", "position"], 2, "token if position < n - 1 else 0")),
         {**certificate(3, target="all"), "claim": {"free": 3, "c": 0}},
     ),
-    "values for the target all": (COPY, claiming(3, {"target": "all"}, c=1, values=[0, 1])),
     "one label for the target all, but at one position": (
         model(map_("o", ["token", "position"], 3, "2 if token and position == 1 else token"), labels=["x", "x", "y"]),
         {**certificate(3, target="all"), "claim": {"free": 3, "c": 0}},
     ),
     "an output outside the cone": (COPY, claiming(3, {"cone": {}, "fixed": [[0, 3, "0"]]}, free=0)),
-    "a cone that names token": (COPY, claiming(3, {"cone": {"token": [[0, 3]]}, "fixed": [[2, 1, "0"]]}, free=2)),
-    "a cone that names nothing known": (COPY, claiming(3, {"cone": {"x": [[0, 1]]}, "fixed": [[2, 1, "0"]]}, free=2)),
-    "an empty run list in the cone": (COPY, claiming(3, {"cone": {"h": []}, "fixed": [[2, 1, "0"]]}, free=2)),
-    "a cone with overlapping runs": (
-        COPY,
-        claiming(3, {"cone": {"h": [[0, 3], [2, 1]]}, "fixed": [[2, 1, "0"]]}, free=2),
-    ),
-    "a cone out of order": (COPY, claiming(3, {"cone": {"h": [[2, 1], [0, 1]]}, "fixed": [[2, 1, "0"]]}, free=2)),
-    "a length of true": (COPY, {**claiming(1, {"fixed": [[0, 1, "0"]]}, free=0), "n": True}),
-    "no positions": (COPY, {**claiming(1, free=0), "n": 0}),
-    "an unknown key": (COPY, {**claiming(3, {"fixed": [[2, 1, "0"]]}, free=2), "trust": "me"}),
-    "an unknown format": (COPY, {**claiming(3, {"fixed": [[2, 1, "0"]]}, free=2), "format": "restrict-certificate/2"}),
 }
 
 
@@ -152,93 +108,33 @@ def test_a_certificate_that_claims_too_much_is_refused(name: str) -> None:
     refused(mutations.sealed(*CERTIFICATES[name]), 3, 4)
 
 
-@pytest.mark.parametrize(
-    "digest", ["0" * 64, "", "A" * 64, None, 0], ids=["of something else", "empty", "upper case", "null", "a number"]
-)
-def test_a_digest_that_is_not_the_models(digest: Any) -> None:
+def test_another_digest_and_one_written_in_another_way_are_refused() -> None:
     pair = mutations.sealed(COPY, COPIES)
     assert mutations.verdict(pair) == 0
-    bound = {"name": "m", "sha256": digest}
-    refused(mutations.Pair(COPY, {**pair.certificate, "model": bound}), 4)
-
-
-def test_a_digest_written_in_another_way_is_refused() -> None:
-    pair = mutations.sealed(COPY, COPIES)
     right = pair.certificate["model"]["sha256"]
-    for digest in (right.upper(), right + "\n", right + " ", " " + right, right[:-1], right.translate({0x30: 0xFF10})):
+    wide = right.translate({0x30: 0xFF10})
+    others: list[Any] = ["0" * 64, "", "A" * 64, None, 0]
+    for digest in (*others, right.upper(), right + "\n", right + " ", " " + right, right[:-1], wide):
         refused(mutations.Pair(COPY, {**pair.certificate, "model": {"name": "m", "sha256": digest}}), 4)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"n": 3', '"n": 3, "n": 3'), ('"c": 1', '"c": 1, "\\u0063": 0'), ('"values": [0, 1]', '"values": [0, 1.0]'),
-        ('"values": [0, 1]', '"values": [0, 1e0]'), ('"values": [0, 1]', '"values": [NaN, 1]'),
-        ('"free": 3', '"free": 18446744073709551619'), ('"free": 3', '"free": ' + "3" * 5000),
-        ('"free": 3', '"free": 03'), ('"free": 3', '"free": "3"'),
-    ],
-)  # fmt: skip
-def test_json_with_two_readings_is_refused(old: str, new: str) -> None:
-    model_bytes, certificate_bytes = mutations.sealed(COPY, COPIES).bytes
-    assert check.verify(model_bytes, certificate_bytes)
-    text = certificate_bytes.decode()
-    assert old in text
-    for changed in (text.replace(old, new).encode(), b"\xef\xbb\xbf" + certificate_bytes, certificate_bytes + b"{}"):
-        with pytest.raises(check.Reject) as caught:
-            check.verify(model_bytes, changed)
-        assert caught.value.code == 4
 
 
 # ---------------------------------------------------------------- models that are not models
 
 MODELS: dict[str, Document] = {
-    "a name twice": model(map_("a", [], 2, "0"), map_("a", ["token"], 2, "token")),
-    "a variable called token": model(map_("token", [], 2, "0")),
     "a variable called position": model(map_("position", [], 2, "0")),
     "a variable called k": model(map_("k", [], 2, "0"), head("h", "k", key="k")),
-    "a variable called not": model(map_("not", [], 2, "0")),
     "a name with a line break": model(map_("a\n", [], 2, "0")),
     "a name in full-width letters": model(map_("\uff41", [], 2, "0")),
-    "a full-width k in a score": model(head("h", "\uff4b", key="token")),
-    "an Arabic digit": model(map_("a", [], 2, "\u0660")),
-    "a no-break space": model(map_("a", ["token"], 2, "token\u00a0- token")),
-    "a comment": model(map_("a", ["token"], 2, "0 # token")),
-    "a line break in Python's sense": model(map_("a", ["token"], 2, "0\rtoken")),
-    "an underscore in a number": model(map_("a", [], 20, "1_0")),
-    "a hexadecimal number": model(map_("a", [], 20, "0x1")),
-    "a leading zero": model(map_("a", [], 20, "01")),
-    "a power": model(map_("a", ["token"], 2, "token ** 0")),
-    "a comparison of not": model(map_("a", ["token"], 2, "0 == not token")),
-    "a unary plus": model(map_("a", ["token"], 2, "+token")),
-    "a trailing comma": model(map_("a", ["token"], 2, "min(token, 1,)")),
-    "a starred argument": model(map_("a", ["token"], 2, "min(*token, 1)")),
-    "an empty expression": model(map_("a", ["token"], 2, "")),
-    "a walrus": model(map_("a", ["token"], 2, "(b := token)")),
-    "a variable that is not an argument": model(map_("a", [], 2, "token")),
-    "itself": model(map_("a", ["a"], 2, "a")),
-    "a later variable": model(map_("a", ["b"], 2, "b"), map_("b", [], 2, "0")),
     "j in a map": model(map_("a", [], 2, "j % 2")),
-    "q without a query": model(head("h", "q", key="token")),
     "k in a branch never taken, without a key": model(head("h", "k if 0 else 1")),
-    "an argument twice": model(map_("a", ["token", "token"], 2, "token")),
     "a map outside its domain at one place": model(
         map_("a", ["token", "position"], 2, "token + token * position // 2")
     ),
-    "a map below its domain": model(map_("a", ["token"], 2, "-token")),
-    "a table outside its domain": model(map_("a", ["token"], 2, table("token", [0, 2]))),
-    "a table too short": model(map_("a", ["token"], 2, table("token", [0]))),
-    "a table too long": model(map_("a", ["token"], 2, table("token", [0, 1, 0]))),
-    "a table too short for the positions": model(map_("a", [], 2, table("i", [0, 1]))),
-    "a ragged table": model(map_("a", ["token"], 2, table("token i", [[0, 1, 1], [0, 1]]))),
-    "a table deeper than its axes": model(map_("a", ["token"], 2, table("token", [[0], [1]]))),
-    "an axis twice": model(map_("a", ["token"], 2, {"table": {"axes": ["token"] * 2, "values": [[0, 1], [0, 1]]}})),
-    "a table of true": model(map_("a", ["token"], 2, table("token", [False, True]))),
     "an axis dim in a map": model(map_("a", ["token"], 2, table("dim", [0, 1]))),
     "an axis dim in a table of scores": model(head("h", table("k dim", [[0, 1], [1, 0]]), key="token")),
-    "a dot product with dim first": model(head("h", dot("dim", [1, 2], "dim k", [[0, 1], [1, 0]]), key="token")),
-    "a head's domain below its value's": model(head("h", "0", value="position", domain=2)),
-    "a default outside the domain": model(head("h", "0", default=2, mask="strict_past")),
     "a default of true": model(head("h", "0", default=True, mask="strict_past")),
+    "a marker outside the domain": model(map_("a", ["token"], 2, "token"), end_marker="$"),
+    "an entry that is read of a table that is too long": model(map_("a", [], 2, table("i", [0, 1, 7]))),
     "a domain of 0": model(map_("a", [], "n - 3", "0")),
     "a domain that depends on i": model(map_("a", [], "i + 2", "0")),
     "an overflow in a branch never taken": model(map_("a", ["token"], 2, f"{LARGEST} + 1 if 0 else token")),
@@ -246,27 +142,10 @@ MODELS: dict[str, Document] = {
     "the least number negated": model(map_("a", ["token"], 2, f"(-{LEAST}) * 0 + token")),
     "the least number's absolute value": model(head("h", f"abs({LEAST})")),
     "the least number divided by -1": model(head("h", f"{LEAST} // -1")),
-    "a number beyond 2^63-1": model(head("h", "9223372036854775808")),
     "a division by a token": model(head("h", "1 // k", key="token")),
     "a remainder by j - i": model(head("h", "1 % (j - i)")),
     "a root of j - i": model(head("h", "isqrt(j - i)")),
-    "a dot product that overflows": model(head("h", dot("dim", [2**62], "dim", [2]))),
-    "not defined at this length": model(map_("a", [], 2, "0"), when="n != 3"),
-    "a number for when": model(map_("a", [], 2, "0"), when=1),
-    "both accept and labels": model(accept=[], labels=["a", "b"]),
-    "a label too few": model(labels=["a"]),
-    "an accepted value of no domain": model(accept=[2]),
-    "an output that is not there": model(output={"variable": "x", "position": "every"}),
-    "a marker in the alphabet": model(start_marker="0"),
-    "one symbol for both markers": model(start_marker="<", end_marker="<"),
-    "a symbol twice": model(alphabet=["0", "0"]),
-    "no symbols": model(alphabet=[]),
-    "the star as a symbol": model(alphabet=["*", "0"]),
-    "a file outside the folder": model(files={"../x": "0" * 64}),
     "a file outside the folder, for Windows": model(files={"..\\x": "0" * 64}),
-    "a tensor of a file that is not listed": model(
-        map_("a", ["token"], 2, {"table": {"axes": ["token"], "file": "x", "tensor": "t"}})
-    ),
 }
 
 
@@ -327,6 +206,8 @@ TREACHEROUS: dict[str, tuple[Document, int]] = {
         model(head("h", table("j k", [[3, 0], [0, 2], [1, 1], [9, 9], [9, 9]]), key="token")),
         3,
     ),
+    "a map's table longer than the input": (model(map_("o", [], 2, table("i", [0, 1, 7]))), 2),
+    "a dot product at the border of 64 bits": (model(head("h", dot("dim", [2**62 - 1, 1], "dim", [-2, 1]))), 2),
     "a table with its axes the other way": (
         model(head("h", table("k i q", [[[0, 1]] * 4, [[1, 0]] * 4]), query="token", key="token")),
         3,
@@ -395,78 +276,6 @@ def test_the_order_of_a_cone_does_not_matter() -> None:
     same_as_the_oracle(document, 3, {1: "0"}, cone)
 
 
-# ---------------------------------------------------------------- expressions at large
-
-FUZZ_NAMES = {"n": 5, "i": 3, "j": 4, "q": 1, "k": 2}
-
-
-def random_text(rng: random.Random, depth: int) -> str:
-    """A random sentence of the grammar, with few parentheses, so that precedence decides, and odd white space."""
-    if depth == 0 or rng.random() < 0.15:
-        return rng.choice([*FUZZ_NAMES, "0", "1", "2", "7", "9223372036854775807", "4611686018427387904"])
-
-    def inner() -> str:
-        text = random_text(rng, depth - 1)
-        return f"({text})" if rng.random() < 0.3 else text
-
-    gap = rng.choice(["", " ", "\n", "\t "])
-    match rng.randrange(9):
-        case 0:
-            return f"{inner()} if {inner()} else {inner()}"
-        case 1:
-            return f"{inner()} {rng.choice(['and', 'or'])} {inner()}"
-        case 2:
-            return f"not {inner()}"
-        case 3:
-            return f"-{gap}{inner()}"
-        case 4:
-            sign = [rng.choice(["==", "!=", "<", "<=", ">", ">="]) for _ in range(rng.randint(1, 3))]
-            return inner() + "".join(f"{gap}{s}{gap}{inner()}" for s in sign)
-        case 5:
-            name = rng.choice(["min", "max", "hash"])
-            return f"{name}({gap}{', '.join(inner() for _ in range(rng.randint(2, 4)))}{gap})"
-        case 6:
-            return f"{rng.choice(['abs', 'isqrt', 'hash'])}({inner()})"
-        case _:
-            return f"{inner()}{gap}{rng.choice(['+', '-', '*', '//', '%'])}{gap}{inner()}"
-
-
-def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result, or None where the checker refuses."""
-    try:
-        return function(*arguments)
-    except check.Reject:
-        return None
-
-
-@pytest.mark.parametrize("chunk", heavy_after(range(4), 1))
-def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
-    """The checker's reading is Python's grammar with the format's meaning, folded or not, and within its interval."""
-    rng, compared = random.Random(chunk), 0
-    spans = {name: (0, value + 2) for name, value in FUZZ_NAMES.items()}
-    many = 3000 if chunk > 1 else 600
-    for _ in range(many):
-        text = random_text(rng, 4)
-        parser = outcome(check.parse, text, check.Place("test"), FUZZ_NAMES)
-        if parser is None:
-            # The grammar is smaller than Python's: for example "1 + not 2" or "- not 2" is in neither.
-            assert "not" in text or "if" in text or "-" in text, text
-            continue
-        span = outcome(check.interval, parser, spans, check.Place("test"))
-        if span is None:
-            continue
-        compared += 1
-        point = {name: rng.randint(0, value + 2) for name, value in FUZZ_NAMES.items()}
-        expected = naive.evaluate(text, point)
-        for kept in ([], ["j", "k"], list(point)):
-            known = {name: value for name, value in point.items() if name not in kept}
-            found = check.bind(parser, known, kept)(tuple(point[name] for name in kept))
-            assert type(found) is int, (text, kept)
-            assert found == expected, (text, point, kept)
-        assert span[0] <= expected <= span[1], (text, point)
-    assert compared >= many // 3
-
-
 # ---------------------------------------------------------------- tensor files
 
 
@@ -510,10 +319,8 @@ def test_the_bytes_of_a_tensor_are_read_with_sign_and_byte_order(
 
 GOOD = {"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}}
 FILES: dict[str, bytes] = {
-    "floats": tensor_file({"t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, bytes(8)),
     "truth values": tensor_file({"t": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, b"\0\1"),
     "unsigned 64 bits": tensor_file({"t": {"dtype": "U64", "shape": [2], "data_offsets": [0, 16]}}, bytes(16)),
-    "offsets beyond the data": tensor_file({"t": {**GOOD["t"], "data_offsets": [1, 3]}}, b"\0\1"),
     "offsets the wrong way round": tensor_file({"t": {**GOOD["t"], "data_offsets": [2, 0]}}, b"\0\1"),
     "negative offsets": tensor_file({"t": {**GOOD["t"], "data_offsets": [-2, 0]}}, b"\0\1"),
     "one offset": tensor_file({"t": {**GOOD["t"], "data_offsets": [2]}}, b"\0\1"),
@@ -523,10 +330,6 @@ FILES: dict[str, bytes] = {
     "an empty shape": tensor_file({"t": {**GOOD["t"], "shape": []}}, b"\0\1"),
     "the tensor twice": tensor_file(b'{"t": {"dtype": "I8", "shape": [2], "data_offsets": [0, 2]}, '
                                b'"t": {"dtype": "I8", "shape": [2], "data_offsets": [2, 4]}}', b"\0\1\1\0"),
-    "another tensor": tensor_file({"T": GOOD["t"]}, b"\0\1"),
-    "a header longer than the file": struct.pack("<Q", 2**63) + b"{}",
-    "a header that is a list": tensor_file(b"[]", b"\0\1"),
-    "nothing": b"",
 }  # fmt: skip
 
 
@@ -534,15 +337,6 @@ FILES: dict[str, bytes] = {
 def test_a_malformed_tensor_file_is_refused(tmp_path: Path, name: str) -> None:
     assert code_of(with_file(tmp_path, tensor_file(GOOD, b"\0\1")), tmp_path) == 0
     assert code_of(with_file(tmp_path, FILES[name]), tmp_path) == 4
-
-
-def test_a_tensor_file_changed_or_gone_is_refused(tmp_path: Path) -> None:
-    pair = with_file(tmp_path, tensor_file(GOOD, b"\0\1"))
-    assert code_of(pair, tmp_path) == 0
-    (tmp_path / "x.safetensors").write_bytes(tensor_file(GOOD, b"\1\0"))
-    assert code_of(pair, tmp_path) == 4
-    (tmp_path / "x.safetensors").unlink()
-    assert code_of(pair, tmp_path) == 2
 
 
 # ---------------------------------------------------------------- the one about batches
@@ -567,15 +361,3 @@ def test_a_product_of_domains_with_thousands_of_digits_is_a_resource_limit(rule:
     with pytest.raises(check.Reject) as caught:
         check.verify(*pair.bytes)
     assert caught.value.code == 5
-
-
-def test_an_unexamined_domain_of_2_to_the_62_is_never_written_out() -> None:
-    """The whole domain of an unexamined node is never written out, and never claimed by accident."""
-    document = model(map_("o", [], 2**62, "0"), head("h", "j", value="o"))
-    for cone in ({}, {"h": [[1, 1]]}):
-        with pytest.raises(check.Reject) as caught:
-            check.verify(*mutations.sealed(document, claiming(2, {"cone": cone})).bytes)
-        assert caught.value.code == 3
-    assert check.verify(*mutations.sealed(document, claiming(2)).bytes).startswith(
-        "s VERIFIED n=2 target=last free=2 c=0 "
-    )

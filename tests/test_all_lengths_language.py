@@ -1,19 +1,23 @@
-"""Models against languages at every length, and the way back from languages to models and formulas."""
+"""Programs and languages at every length: models against languages, the way back, and what is declined."""
 
 import json
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import lcm
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import restrict
+from restrict.all_lengths.bimachine import Limits, TooLarge
 from restrict.all_lengths.compare import own_machine
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
+from restrict.all_lengths.moore import moore
+from restrict.all_lengths.recognise import NotOrderOnly, recognise
+from restrict.all_lengths.stages import build
 from restrict.all_lengths.verify import language_of_model, named
-from restrict.all_lengths.wrong import wrong_about_automaton
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
@@ -22,9 +26,10 @@ from restrict.logic.compiler import compile_formula
 from restrict.logic.sample import random_formula
 from restrict.logic.semantics import satisfies
 from restrict.model.fileformat import loads
+from restrict.model.program import Model
+from tests import documents
 from tests.formula_automaton import automaton_of, same
 from tests.generator import random_order_only, random_transformer
-from tests.length_claims import accepted_model
 from tests.marks import heavy_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -44,15 +49,6 @@ def test_bounded_dyck_is_proved_and_a_broken_copy_refuted() -> None:
     broken = restrict.verify(loads(json.dumps(content).encode()), "dyck:1,depth=2")
     assert isinstance(broken, restrict.Counterexample)
     assert (broken.difference.n, broken.difference.member) == (1, False)
-
-
-def test_two_programs_for_one_language_agree() -> None:
-    one, two = (restrict.load(INSTANCES / f"{name}.json") for name in ("brasp-dyck1-depth2", "dyck1-depth2"))
-    found = restrict.verify(one, equals=two)
-    assert isinstance(found, restrict.Proved)
-    assert found.other is not None
-    assert restrict.verify(one, named(f"model:{INSTANCES / 'dyck1-depth2.json'}"))
-    assert not restrict.verify(one, equals=restrict.load(INSTANCES / "dyck1-depth3.json"))
 
 
 @pytest.mark.parametrize("spec", ["dyck:1", "dyck:2", "majority", "anbn", "palindromes:ab", "shuffle-dyck:1"])
@@ -86,25 +82,6 @@ def test_a_shortest_difference_is_shortest(models: int) -> None:
             assert not wrong or found.difference.word == wrong[0]
             short += bool(wrong)
     assert short >= 0.6 * models
-
-
-@pytest.mark.parametrize("models", heavy_after((8, 25), 1))
-def test_the_set_of_wrong_lengths_is_that_of_all_words(models: int) -> None:
-    rng, compared = np.random.default_rng(4), 0
-    language = named("regex[ab]:(ab)*")
-    assert isinstance(language, Regular)
-    for _ in range(models):
-        model = loads(json.dumps(accepted_model(rng)).encode())
-        if model.output.position == "every":
-            continue
-        automaton = restrict.automaton(model)
-        lengths = wrong_about_automaton(automaton.moore, language.dfa, len(model.markers))
-        for n in range(1, 8):
-            words = list(product("ab", repeat=n - len(model.markers))) if n >= len(model.markers) else []
-            said = [(automaton.moore.run(w), language.contains(w)) for w in words]
-            assert (n in lengths) == any(s != "" and (s == "accept") != m for s, m in said), lengths
-        compared += 1
-    assert compared >= 0.4 * models
 
 
 @pytest.mark.parametrize("models", heavy_after((2, 12), 1))
@@ -142,11 +119,16 @@ def test_forcing_costs_and_patterns_are_right_at_every_length(models: int) -> No
     assert patterns >= models
 
 
-def bounded_on_one_side(seed: int, programs: int) -> int:
+def completions(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All words over a and b that agree with a restriction."""
+    return product(*[("a", "b") if c == "*" else (c,) for c in cells])
+
+
+@pytest.mark.parametrize("programs", heavy_after((4, 60, 200, 1300), 1))
+def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
     """Theorem 1 (Hahn 2020) at every length at once: on each residue class of lengths, the exact cost of one of both
-    labels does not grow. All features mixed; how many programs."""
-    rng = np.random.default_rng(seed)
-    done = 0
+    labels does not grow. All features mixed."""
+    rng, done = np.random.default_rng(12), 0
     for _ in range(programs):
         document = random_order_only(rng, 2, 5) if rng.random() < 0.7 else random_transformer(rng, 2, 2, 3)
         document["output"]["position"] = "last"
@@ -160,22 +142,7 @@ def bounded_on_one_side(seed: int, programs: int) -> int:
         start, turn = max(c.cost.start for c in both), lcm(*(c.cost.period for c in both))
         for t in range(max(1, start), max(1, start) + turn):
             assert any(c(t) >= 0 and c(t) == c(t + turn) for c in both), (document, t)
-    return done
-
-
-def completions(cells: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """All words over a and b that agree with a restriction."""
-    return product(*[("a", "b") if c == "*" else (c,) for c in cells])
-
-
-@pytest.mark.parametrize("programs", heavy_after((4, 60, 200), 1))
-def test_one_label_has_bounded_cost_at_every_length(programs: int) -> None:
-    assert bounded_on_one_side(12, programs) >= 0.75 * programs
-
-
-@pytest.mark.slow
-def test_one_label_has_bounded_cost_at_every_length_of_a_thousand_programs() -> None:
-    assert bounded_on_one_side(13, 1300) >= 1000
+    assert done >= 0.75 * programs
 
 
 def random_star_free(rng: np.random.Generator, most: int) -> Dfa:
@@ -256,3 +223,53 @@ def test_a_language_that_cannot_be_read_is_refused_before_the_automaton_is_built
     path.write_text("[" * 9)
     with pytest.raises(ModelError, match=r"unfinished\.json"):
         restrict.verify(restrict.load("parity8"), f"dfa:{path}")
+
+
+# ----------------------------------------------------------------
+# Programs at every length at once: star-free languages, and what is declined. Automata: tests/test_every_length.py.
+
+
+def model_of(document: dict[str, Any]) -> Model:
+    """The model of a document."""
+    return loads(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("programs", heavy_after((15, 200, 1500), 1))
+def test_without_periodic_predicates_the_language_is_star_free(programs: int) -> None:
+    """Random programs of all features: those whose classes have no period recognise star-free languages, by Yang,
+    Chiang & Angluin 2024 (thresholds of positions are definable there)."""
+    rng = np.random.default_rng(3)
+    plain = periodic = 0
+    for _ in range(programs):
+        transformer = rng.random() < 0.3
+        document = random_transformer(rng, 1 + int(rng.integers(3)), 2, 4) if transformer else random_order_only(rng, 2)
+        document["output"]["position"] = "last"
+        document.pop("when", None)
+        try:
+            program = recognise(model_of(document))
+            language = moore(build(program, Limits(2000))).language()
+        except (NotOrderOnly, ResourceLimit):
+            continue
+        periodic, plain = periodic + (program.period > 1), plain + (program.period == 1)
+        assert program.period > 1 or star_free(language).aperiodic, document
+    assert plain >= 0.6 * programs
+    assert periodic >= 0.03 * programs
+
+
+DECLINED = [
+    ("hash(i, j)", "hash"), ("j * k", "tie rule"), ("j == n // 2", "share of n"),
+    ("i - j + 3 * k", "weighs j against the key"), ("abs(i - j)", "compares positions with each other"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("score", "why"), DECLINED)
+def test_what_is_not_order_only_is_declined_by_name(score: str, why: str) -> None:
+    document = documents.model(documents.head("h", score, key="token"), alphabet="ab", position="last", accept=[1])
+    with pytest.raises(NotOrderOnly, match=f"variable 'h' is not order-only.*{why}"):
+        recognise(model_of(document))
+
+
+def test_the_state_limit_names_the_variable() -> None:
+    model = model_of(random_transformer(np.random.default_rng(0), 3, 3, 8))
+    with pytest.raises(TooLarge, match=r"too large at variable 'a\d_\d': more than 4 states .* left and .* right"):
+        build(recognise(model), Limits(4))

@@ -13,7 +13,7 @@ from restrict.languages.exchange import edges
 from restrict.languages.source import language
 from restrict.report.automaton_drawing import RADIUS, RING, _crossings, _samples, _steps, draw_dfa
 from restrict.report.drawing import Drawing, Shape
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 
 SPECS = ("parity", "regex[ab]:(ab)*", "dyck:1,depth=3", "dyck:2,depth=2", "flip-flop", "regex[ab]:(a|b)*abba(a|b)*")
 
@@ -98,14 +98,11 @@ def test_the_same_automaton_gives_the_same_bytes() -> None:
 def test_the_figure_of_an_automaton_is_svg_or_pdf(tmp_path: Path) -> None:
     target = tmp_path / "a.svg"
     model = "instances/brasp-ab-star.json"
-    found = typed("automaton", model, "--figure", target)
-    assert found.exit_code == 0, found.output
+    succeeded("automaton", model, "--figure", target)
     assert target.read_text().count("<circle") == 4  # three states that are shown, one of which accepts
     page = ["automaton", "instances/brasp-dyck1-depth2.json", "--figure", str(target)]
     assert typed(*page).exit_code == 0
     assert (
         target.read_bytes() == Path("docs/figures/dyck1-depth2.svg").read_bytes()
     )  # the picture of docs/all-lengths.md
-    refused = typed("automaton", model, "--figure", tmp_path / "a.png")
-    assert isinstance(refused.exception, UsageError)
-    assert "an .svg or a .pdf file" in str(refused.exception)
+    assert "an .svg or a .pdf file" in failed(UsageError, "automaton", model, "--figure", tmp_path / "a.png")

@@ -1,6 +1,8 @@
 """Trees of cases: the checker, its fast run and brute force agree; a small tree proves what the plain run cannot."""
 
+import dataclasses
 import json
+import math
 import tracemalloc
 from collections import Counter
 from typing import Any
@@ -14,10 +16,14 @@ from restrict.base.strictjson import Node
 from restrict.certificate.cases import Case, Leaf, Question, cases_to_json, leaves, read_cases
 from restrict.certificate.certificate import Certificate, certificate_of, load_certificate
 from restrict.elaboration.hints import Hints
+from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import loads
 from restrict.model.restriction import Restriction
+from restrict.model.task import Task
+from restrict.optimum.enumeration import few_restrictions, forcing
 from tests import documents, generator, mutations, naive
 from tests import trusted as check
+from tests.marks import heavy_after
 
 SAME = documents.model(
     documents.head("a", "j == 0"), documents.head("b", "j == 0", ties="right"),
@@ -45,14 +51,28 @@ def test_a_tree_proves_what_the_plain_run_cannot() -> None:
     assert (found.claim.values, found.c) == ((0,), 0)
     assert restrict.check(model, found).startswith("s VERIFIED n=4 target=last free=4 c=0 values=0 ")
     assert restrict.check(model, found, fast=True) == restrict.check(model, found)
-    assert restrict.check(model, found).startswith("s VERIFIED n=4 target=last free=4 c=0 values=0 ")
+    searched = confirm_by_tree(Task(model.at(4)), {})
+    assert searched is not None
+    assert (searched.c, searched.claim.values, isinstance(searched.cases, Question)) == (0, (0,), True)
 
 
-def test_one_leaf_without_its_proof_is_refused() -> None:
-    found = same({"position": 0, "children": [{}, {}]})
-    lie = Certificate(**{**vars(found), "cases": Question(0, (Leaf("all"), Leaf({})))})
-    with pytest.raises(NotEstablished, match="may take"):
-        restrict.check(loads(json.dumps(SAME).encode()), lie)
+LEAF = Leaf("all")
+
+
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        (Question(0, (LEAF, Leaf({}))), NotEstablished), (Question(1, (LEAF, LEAF)), NotEstablished),
+        (Leaf({}), NotEstablished), (Question(0, (LEAF,)), ModelError),
+        (Question(0, (Question(0, (LEAF, LEAF)), LEAF)), ModelError),
+    ],
+)  # fmt: skip
+def test_a_wrong_tree_is_refused(tree: Case, reason: type[Exception]) -> None:
+    """A leaf without its proof, another question, none, one case too few, and a question asked twice."""
+    lie = dataclasses.replace(same({"position": 0, "children": [{}, {}]}), cases=tree)
+    for fast in (False, True):
+        with pytest.raises(reason):
+            restrict.check(loads(json.dumps(SAME).encode()), lie, fast=fast)
 
 
 def claim_of_the_tree(
@@ -72,11 +92,11 @@ def claim_of_the_tree(
 
 @pytest.mark.parametrize(("seed", "count"), [(3, 5), pytest.param(6, 40, marks=pytest.mark.slow)])
 def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> None:
-    """On random programs and trees, for the engine, the checker and its fast twin; it is true, and nothing less is."""
+    """On random programs and trees, and over a split, which is a tree that asks everywhere: for the engine, the checker
+    and its fast twin; it is true, and nothing less is."""
     rng, done, kinds = np.random.default_rng(seed), 0, Counter[str]()
     while done < count:
-        model = generator.random_program(rng, None, 6)
-        n = generator.random_length(rng, model)
+        model, n = generator.random_case(rng)
         fixed = generator.random_restriction(rng, model, n, 256)
         at = loads(mutations.encode(model)).at(n)
         free = [i for i in range(n) if i not in fixed and i not in at.pinned]
@@ -96,6 +116,12 @@ def test_the_claim_over_a_tree_is_that_of_the_theorem(seed: int, count: int) -> 
         done, kinds[kind] = done + 1, kinds[kind] + 1
         assert pair.certificate["claim"]["values"] == sorted(values)
         assert mutations.depends(pair) == sorted(depends)
+        everywhere: Case = Leaf("all")
+        for i in reversed(free[:2]):
+            everywhere = Question(i, (everywhere,) * len(model["alphabet"]))
+        split = certificate_of(at, Restriction.of(at, fixed), "all", "last", split=tuple(free[:2]))
+        assert split.claim.values == tuple(sorted(claim_of_the_tree(pair, everywhere, fixed, n - 1)[0]))
+        assert restrict.check(at.model, split) == restrict.check(at.model, split, fast=True)
         assert mutations.verdict(pair) == 0
         assert mutations.is_true(pair)
         for out in depends:
@@ -114,17 +140,40 @@ def test_the_file_keeps_the_tree(tmp_path: Any) -> None:
     assert read.cases is not None
     assert cases_to_json(read.cases)["children"][0] == tree["children"][0]
     assert read.to_bytes() == made.to_bytes()
+    at = loads(json.dumps(SAME).encode()).at(4)
+    certificate_of(at, Restriction.of(at, {}), "all", split=(2, 3)).save(tmp_path / "s.json")
+    assert load_certificate(tmp_path / "s.json").split == (2, 3)
 
 
-@pytest.mark.parametrize("cases", [[], {"position": 0}, {"position": 9, "children": []}, {"children": []}])
-def test_a_malformed_tree_is_refused_by_both_readers(cases: Any, tmp_path: Any) -> None:
-    document = {**json.loads(same(None).to_bytes()), "cases": cases}
-    (tmp_path / "c.json").write_text(json.dumps(document))
-    with pytest.raises(ModelError):
-        load_certificate(tmp_path / "c.json")
-    with pytest.raises(check.Reject) as caught:
-        check.verify(json.dumps(SAME).encode(), (tmp_path / "c.json").read_bytes())
-    assert caught.value.code == 4
+@pytest.mark.parametrize("many", heavy_after((20, 60), 1))
+def test_enumeration_finds_the_optimum(many: int) -> None:
+    rng, done = np.random.default_rng(8), 0
+    while done < many:
+        document, n = generator.random_case(rng)
+        at = loads(json.dumps(document).encode()).at(n)
+        letters = n - len(at.pinned)
+        if letters < 1 or (len(at.model.alphabet) + 1) ** letters > 3000:
+            continue
+        done += 1
+        assert few_restrictions(at)
+        found = list(forcing(at, n - 1))
+        assert len(found[0]) == naive.minimum_forcing(document, n, n - 1)[0]
+        assert [len(f) for f in found] == sorted(len(f) for f in found)
+        for fixed in found[:3]:
+            named = {i: at.model.alphabet[a] for i, a in fixed.items()}
+            assert len(naive.true_values(document, n, named)["label", n - 1]) == 1
+
+
+@pytest.mark.parametrize("many", heavy_after((2, 6), 1))
+def test_small_random_models_reach_their_optimum(many: int) -> None:
+    sizes = []
+    for seed in range(many):
+        model = restrict.load(f"random:layers=2,heads=2,states=4,seed={seed}")
+        found = restrict.certify(model, 10)
+        assert found.c == 0
+        assert restrict.check(model, found).startswith("s VERIFIED n=10")
+        sizes.append(len(found.restriction.fixed) / found.provenance["optimum"])
+    assert math.prod(sizes) < 1.5
 
 
 # ---------------------------------------------------------------- the work and the memory of a tree

@@ -1,5 +1,6 @@
 """The search: known optima, determinism, closeness to brute force, and what happens when it is stopped."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -39,7 +40,7 @@ def forced(model: Model, n: int, **more: Any) -> Certificate:
     ("name", "n", "optimum"),
     [
         ("contains-one", 1000, 1), ("all-ones", 1000, 1), ("anbn", 1000, 1), ("anbn", 999, 0),
-        ("first-symbol", 1000, 1), ("q-then-u", 1, 1), ("q-then-u", 2, 1), ("flip-flop", 100, 1),
+        ("first-symbol", 1000, 1), ("q-then-u", 1, 1), ("q-then-u", 2, 1), ("q-then-u", 30, 1), ("flip-flop", 100, 1),
         ("induction-head", 20, 2), ("tagger", 20, 2), ("dyck1-depth2", 40, 1), ("dyck1-depth3", 40, 1),
         ("dyck1-depth3", 41, 0), ("tribes", 24, 3), ("alternating-tree", 256, 8), ("parity8", 8, 8),
         ("parity8", 30, 8), ("parity-attempt", 20, 4), ("parity-attempt", 4, 2), ("and-of-ors", 400, 20),
@@ -64,10 +65,6 @@ def test_a_formula_over_ten_thousand_inputs_is_forced_by_one_hundred(name: str) 
     assert restrict.check(restrict.load(name), certificate).startswith("s VERIFIED n=10000 target=last free=9900 c=0")
 
 
-def test_one_q_at_the_end_is_found() -> None:
-    assert len(forced(restrict.load("q-then-u"), 30).restriction.fixed) == 1
-
-
 def test_every_example_model_has_a_known_answer() -> None:
     marks = test_the_optimum_is_found.pytestmark
     assert {case[0] for mark in marks for case in mark.args[1] if isinstance(case[0], str)} == set(BUILTINS)
@@ -79,11 +76,8 @@ def test_every_example_model_has_a_known_answer() -> None:
 def small_program(seed: int) -> tuple[dict[str, Any], int]:
     """A random program with a table of at most 729 inputs."""
     rng = np.random.default_rng([seed, 13])
-    while True:
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document)
-        if 3 <= n <= 6 and len(document["alphabet"]) ** len(naive.letters(document, n)) <= 729:
-            return document, n
+    cases = (generator.random_case(rng, 6, inputs=729) for _ in itertools.count())
+    return next(case for case in cases if case[1] >= 3)
 
 
 @pytest.mark.parametrize("many", heavy_after((10, 60), 1))
@@ -170,19 +164,11 @@ def test_one_position_of_a_tagger_is_forced(target: int) -> None:
     assert all(i <= target for i in certificate.restriction.fixed)
 
 
-def test_all_positions_of_a_tagger_under_a_given_restriction() -> None:
-    model = restrict.load("tagger")
-    rho = Restriction.of(model.at(8), dict.fromkeys(range(1, 8), "a"))
-    certificate = certify(model, 8, target="all", restriction=rho)
-    assert (certificate.c, certificate.free) == (1, 1)
-    assert restrict.check(model, certificate).startswith("s VERIFIED n=8 target=all free=1 c=1 ")
-    assert certificate.provenance["strategy"] == "given restriction"
-
-
 def test_a_given_restriction_is_certified_as_it_is() -> None:
     model = restrict.load("contains-one")
     certificate = certify(model, 6, restriction=Restriction.parse(model.at(6), "0**0**"))
     assert certificate.claim.dependencies == (1, 2, 4, 5)
+    assert certificate.provenance["strategy"] == "given restriction"
     assert restrict.check(model, certificate)
 
 
@@ -193,24 +179,26 @@ def test_a_given_restriction_is_certified_as_it_is() -> None:
         ({"c": -1}, "c = -1 must be an integer of at least 0"),
         ({"free": 1.5}, "free = 1.5 must be between 0 and 1"),
         ({"free": float("nan")}, "nan is not a number"),
+        ({"free": "half"}, ""),
+        ({"c": 0.5}, ""),
+        ({"seed": -1}, ""),
+        ({"seed": 2**63}, ""),
+        ({"seed": 0.5}, ""),
+        ({"c": 1, "free": 0.5}, ""),
+        ({"time": -1}, ""),
+        ({"time": float("nan")}, ""),
+        ({"time": "soon"}, ""),
+        ({"target": "first"}, ""),
+        ({"target": True}, ""),
+        ({"restriction": "**1**"}, ""),
+        ({"restriction": Restriction(9)}, ""),
+        ({"restriction": Restriction(10, {0: "z"})}, ""),
     ],
 )
 def test_wrong_arguments_are_refused(more: dict[str, Any], reason: str) -> None:
     with pytest.raises(UsageError) as caught:
         certify(restrict.load("tagger"), 10, **more)
     assert reason in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"restriction": Restriction(9)}, {"restriction": Restriction(10, {0: "z"})}, {"seed": -1}, {"seed": 2**63},
-        {"c": 1, "free": 0.5}, {"target": True},
-    ],
-)  # fmt: skip
-def test_arguments_that_make_no_valid_certificate_are_refused(more: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        certify(restrict.load("tagger"), 10, **more)
 
 
 def test_a_given_restriction_need_not_know_the_markers() -> None:
@@ -300,11 +288,13 @@ def test_a_random_transformer_with_labels_at_a_short_length_is_forced(seed: int)
 
 
 @pytest.mark.heavy
-def test_the_same_seed_gives_the_same_bytes_however_strings_hash(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["parity-attempt -n 60", "parity8 -n 30"])
+def test_the_same_seed_gives_the_same_bytes_however_strings_hash(words: str, tmp_path: Path) -> None:
+    """Python orders sets of names differently in every process; the search drew random nodes from such an order."""
     written = []
-    for hashed in ("0", "1", "3"):
+    for hashed in ("0", "1", "3", "4"):
         path = tmp_path / f"{hashed}.json"
-        command = [sys.executable, "-m", "restrict.cli", "certify", "parity-attempt", "-n", "60", "-o", str(path)]
+        command = [sys.executable, "-m", "restrict.cli", "certify", *words.split(), "-o", str(path)]
         subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": hashed}, check=True, capture_output=True)
         written.append(path.read_bytes())
     assert len(set(written)) == 1

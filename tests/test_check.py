@@ -7,7 +7,6 @@ tests/test_differential.py.
 import hashlib
 import json
 import os
-import struct
 import subprocess
 import sys
 from functools import partial
@@ -18,7 +17,7 @@ import pytest
 
 from tests import naive
 from tests import trusted as check
-from tests.documents import Document, dot, head, map_, model, table, tensor_file
+from tests.documents import Document, head, map_, model
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "restrict" / "checker"
@@ -95,39 +94,6 @@ def test_what_might_fail_is_refused(text: str, reason: str) -> None:
 # ---------------------------------------------------------------- the model at n
 
 
-@pytest.mark.parametrize(
-    ("model", "n", "reason"),
-    [
-        (model_of(when="n == 4"), 5, "not defined"),
-        (model_of(map_("a", [], "n - 3", "0")), 3, "variables[0].domain"),
-        (model_of(map_("a", ["token"], 2, "token + 1")), 3, "outside the domain"),
-        (model_of(map_("a", ["position"], 3, "position")), 4, "outside the domain"),
-        (model_of(map_("a", [], 3, "i")), 4, "outside the domain"),
-        (model_of(map_("a", ["token"], 2, "token"), end_marker="$"), 3, "outside the domain"),
-        (model_of(head("a", "k", key="token", domain=1)), 3, "variables[0].domain"),
-        (model_of(head("a", "k")), 3, "mentions k"),
-        (model_of(head("a", table("i", [1, 2]))), 3, "size 2"),
-        (model_of(head("a", "4611686018427387904 * j")), 3, "overflows"),
-    ],
-)
-def test_a_model_not_defined_at_n_is_refused(model: Document, n: int, reason: str) -> None:
-    code, line = refusal(model, n)
-    assert code == 4
-    assert reason in line
-
-
-def test_when_is_an_expression_though_a_domain_may_be_a_number() -> None:
-    run(model_of(map_("a", [], 1, "0")), 1)
-    assert refusal(model_of(when=1), 1) == (4, "model: when: expected a string, not 1")
-
-
-def test_the_same_models_are_read_where_they_are_defined() -> None:
-    run(model_of(when="n == 4"), 4)
-    run(model_of(map_("a", ["position"], 3, "position")), 3)
-    run(model_of(head("a", table("i", [1, 2]))), 2)
-    run(model_of(head("a", "4611686018427387904 * j")), 2)
-
-
 def test_a_domain_is_tried_out_where_its_interval_is_too_wide() -> None:
     run(model_of(map_("a", ["token"], 1, "token - token")), 3)
     code, line = refusal(model_of(map_("a", ["token", "position"], 5, "(token + position) * 0 + i - i")), 10**7)
@@ -135,95 +101,98 @@ def test_a_domain_is_tried_out_where_its_interval_is_too_wide() -> None:
     assert "combinations" in line
 
 
-def test_an_oversized_table_is_judged_by_the_entries_that_are_used() -> None:
-    longer = model_of(map_("a", [], 2, table("i", [0, 1, 7])))
-    run(longer, 2)
-    assert refusal(longer, 3)[0] == 4
-
-
-def test_markers_have_the_last_token_values() -> None:
-    both = run(model_of(map_("a", ["token"], 4, "token"), start_marker="^", end_marker="$"), 3)
-    assert [both["a", i] for i in range(3)] == [((2,), ()), ((0, 1), (1,)), ((3,), ())]
-    end = run(model_of(map_("a", ["token"], 3, "token"), end_marker="$"), 2)
-    assert [end["a", i] for i in range(2)] == [((0, 1), (0,)), ((2,), ())]
-
-
-# ---------------------------------------------------------------- tensors
-
-
-def safetensors(
-    folder: Path, name: str, tensors: dict[str, tuple[str, list[int], bytes]], pad: int = 0
-) -> dict[str, str]:
-    """Write the file; returns what belongs under ``files``."""
-    header: Document = {"__metadata__": {"made": "here"}}
-    data = b""
-    for key, (dtype, shape, content) in tensors.items():
-        header[key] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
-        data += content
-    blob = tensor_file(json.dumps(header).encode() + b" " * pad, data)
-    (folder / name).write_bytes(blob)
-    return {name: hashlib.sha256(blob).hexdigest()}
-
-
-@pytest.mark.parametrize(
-    ("dtype", "code"), [("I64", "q"), ("I32", "i"), ("I16", "h"), ("I8", "b"), ("U32", "I"), ("U16", "H"), ("U8", "B")]
-)
-def test_a_table_may_lie_in_a_safetensors_file(tmp_path: Path, dtype: str, code: str) -> None:
-    entries = [3, 1, 4, 1, 5, 9] if code.isupper() else [-3, 1, -4, 1, -5, 9]
-    files = safetensors(
-        tmp_path,
-        "w.safetensors",
-        {"other": ("F32", [1], b"abcd"), "t": (dtype, [2, 3], struct.pack(f"<6{code}", *entries))},
-        pad=5,
-    )
-    filed = {"table": {"axes": ["k", "j"], "file": "w.safetensors", "tensor": "t"}}
-    inline = table("k j", [entries[:3], entries[3:]])
-    stored = run(model_of(head("h", filed, key="token"), files=files), 3, tmp_path)
-    assert stored == run(model_of(head("h", inline, key="token")), 3)
-
-
-@pytest.mark.parametrize(
-    ("axes", "values"),
-    [
-        ("q k", [[0, 1], [2, 3]]),
-        ("k q", [[0, 2], [1, 3]]),
-        ("i k q j", [[[[2 * q + k] * 5 for q in range(2)] for k in range(2)] for _ in range(4)]),
-    ],
-)
-def test_the_axes_of_a_table_are_named_not_ordered(axes: str, values: Any) -> None:
-    nodes = run(model_of(head("h", table(axes, values), query="token", key="token")), 4)
-    assert nodes == run(model_of(head("h", "2 * q + k", query="token", key="token")), 4)
-
-
-def test_a_variable_may_be_called_dim() -> None:
-    """``dim`` is an axis of its own in a dot product only."""
-    model = model_of(map_("dim", ["token"], 2, "token"), map_("a", ["dim"], 9, table("dim", [5, 7])))
-    assert run(model, 1, fixed=[[0, 1, "1"]])["a", 0] == ((7,), ())
-
-
-def test_a_table_without_axes_is_a_number() -> None:
-    assert run(model_of(map_("a", [], 9, table("", 7))), 1) == {("a", 0): ((7,), ())}
-
-
-def test_a_dot_product_is_the_sum_over_dim() -> None:
-    score = dot("q dim", [[1, 2], [3, -1]], "j k dim", [[[j, k] for k in range(2)] for j in range(6)])
-    product = model_of(head("h", score, query="token", key="token"))
-    plain = model_of(head("h", "3 * j - k if q else j + 2 * k", query="token", key="token"))
-    for more in ({}, {"fixed": [[1, 2, "0"]]}):
-        assert run(product, 4, **more) == run(plain, 4, **more)
-    assert run(model_of(head("h", dot("dim", [1], "dim", [1]))), 3)["h", 2] == ((0, 1), (0,))
-
-
-def test_a_dot_product_overflows_by_the_sum_of_the_largest_products() -> None:
-    run(model_of(head("h", dot("dim", [2**62 - 1, 1], "dim", [-2, 1]))), 2)
-    assert refusal(model_of(head("h", dot("dim", [2**62 - 1, -2], "dim", [-2, 1]))), 2)[0] == 4
-
-
 # ---------------------------------------------------------------- the abstract run, by hand
 
 SEEN = head("seen", "k == 1", key="token")
 CONTAINS_ONE = model_of(SEEN, map_("out", ["seen"], 2, "seen"), name="contains-one")
 CONTAINS_ONE["output"]["accept"] = [1]
+
+
+OWN_KEY = head("h", "(j == i) * 2 + (k == q)", query="token", key="token")
+LATEST = head("h", "k", key="token", value="position")
+LEFT, RIGHT = (head(name, "0", ties=name, mask="past") for name in ("left", "right"))
+ONE = {"fixed": [[0, 1, "1"]]}
+Hand = tuple[Document, int, Document, dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]]
+BY_HAND: dict[str, Hand] = {
+    "markers have the last values of token": (
+        model_of(map_("a", ["token"], 4, "token"), start_marker="^", end_marker="$"), 3, {},
+        {("a", 0): ((2,), ()), ("a", 1): ((0, 1), (1,)), ("a", 2): ((3,), ())},
+    ),
+    "an end marker alone": (
+        model_of(map_("a", ["token"], 3, "token"), end_marker="$"), 2, {},
+        {("a", 0): ((0, 1), (0,)), ("a", 1): ((2,), ())},
+    ),
+    "zeros alone decide nothing": (CONTAINS_ONE, 4, {"fixed": [[1, 2, "0"]]}, {("out", 3): ((0, 1), (0, 3))}),
+    "ties go to the left": (model_of(head("h", "0")), 3, {}, {("h", 1): ((0, 1), (0,))}),
+    "ties go to the right": (model_of(head("h", "0", ties="right")), 3, {}, {("h", 1): ((0, 1), (2,))}),
+    # All worst pairs score 0. To the left the floor is (0, 0): others are candidates only with their 1.
+    "a floor to the left": (model_of(LATEST), 3, {"fixed": [[1, 1, "0"]]}, {("h", 0): ((0, 2), (0, 2))}),
+    "a floor to the right": (
+        model_of(LATEST | {"ties": "right"}), 3, {"fixed": [[1, 1, "0"]]}, {("h", 0): ((0, 2), (0, 2))},
+    ),
+    "a floor that nothing passes": (model_of(LATEST), 3, ONE, {("h", 0): ((0,), ())}),
+    "a floor that what is later passes": (
+        model_of(LATEST | {"ties": "right"}), 3, ONE, {("h", 0): ((0, 1, 2), (1, 2))},
+    ),
+    # Query and key are one variable, and everyone attends to itself: the value is the key, so V is the own token.
+    "the own key is the query": (model_of(OWN_KEY), 3, {}, {("h", 1): ((0, 1), (1,))}),
+    # Each u has one result, but the dependency on the query stays; with the query fixed nothing is left.
+    "the own key is a fixed query": (model_of(OWN_KEY), 3, {"fixed": [[1, 1, "1"]]}, {("h", 1): ((1,), ())}),
+    # Else the pair (i, 0) for u = 1 would score 0 and make position 0 a candidate.
+    "the own pair is the query's value alone": (
+        model_of(head("h", "3 if j == i and k == q else (2 if j == 0 else 1)", "position", query="token", key="token")),
+        3, {}, {("h", 2): ((2,), ())},
+    ),
+    "a value that is the key is one that reaches the floor": (
+        model_of(head("h", "k", key="token"), alphabet="012"), 3, ONE, {("h", 0): ((1, 2), (1, 2))},
+    ),
+    "a copy of the key is not seen to be it": (
+        model_of(map_("copy", ["token"], 3, "token"), head("h", "k", "copy", key="token"), alphabet="012"), 3, ONE,
+        {("h", 0): ((0, 1, 2), (1, 2))},
+    ),
+    "the own value is the query": (
+        model_of(head("h", "(j == i) * (q + 1)", query="token")), 2, {}, {("h", 1): ((0, 1), (1,))},
+    ),
+    "a query that the score does not mention": (
+        model_of(head("h", "j == 0", query="token", key="token")), 3, ONE, {("h", 2): ((1,), ())},
+    ),
+    "what is not examined has all values": (
+        CONTAINS_ONE, 4, {"fixed": [[1, 1, "1"]], "cone": {"out": [[3, 1]]}}, {("out", 3): ((0, 1), (0, 2, 3))},
+    ),
+    "one value that is not examined": (
+        model_of(map_("one", ["token"], 1, "0"), head("h", "k", "token", key="one")), 2, {"cone": {"h": [[1, 1]]}},
+        {("h", 1): ((0, 1), (0,))},
+    ),
+    "a map of two dependencies": (
+        model_of(LEFT, RIGHT, map_("both", ["left", "right"], 4, "2 * left + right")), 3, {},
+        {("both", 2): ((0, 1, 2, 3), (0, 2))},
+    ),
+    "a map of one dependency": (
+        model_of(LEFT, RIGHT, map_("both", ["left", "right"], 4, "2 * left + right")), 3, {"fixed": [[2, 1, "1"]]},
+        {("both", 2): ((1, 3), (0,))},
+    ),
+    "a map of one value": (
+        model_of(LEFT, RIGHT, map_("both", ["left", "right"], 2, "left * 0")), 3, {}, {("both", 2): ((0,), ())},
+    ),
+    **{
+        f"under the mask {mask}": (
+            model_of(head("h", "0", value="position", mask=mask, domain=10, default=9)), 3, {},
+            {("h", i): ((value,), ()) for i, value in enumerate(values)},
+        )
+        for mask, values in (
+            ("none", (0, 0, 0)), ("past", (0, 0, 0)), ("strict_past", (9, 0, 0)), ("future", (0, 1, 2)),
+            ("strict_future", (1, 2, 9)),
+        )
+    },
+}  # fmt: skip
+"""Model, length, restriction and cone, and V and D of some nodes."""
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_values_and_dependencies_are_those_worked_out_by_hand(name: str) -> None:
+    """By the checker and the oracle."""
+    document, n, more, expected = BY_HAND[name]
+    assert run(document, n, **more).items() >= expected.items()
 
 
 def test_one_fixed_one_decides_contains_one() -> None:
@@ -237,82 +206,10 @@ def test_one_fixed_one_decides_contains_one() -> None:
     assert check.verify(model, certificate) == line
 
 
-def test_without_a_fixed_one_contains_one_depends_on_all_free_positions() -> None:
-    assert run(CONTAINS_ONE, 4, fixed=[[1, 2, "0"]])["out", 3] == ((0, 1), (0, 3))
-
-
-def test_ties_go_to_the_side_that_the_head_names() -> None:
-    assert run(model_of(head("h", "0")), 3)["h", 1] == ((0, 1), (0,))
-    assert run(model_of(head("h", "0", ties="right")), 3)["h", 1] == ((0, 1), (2,))
-
-
-def test_among_equal_worst_scores_the_floor_is_the_preferred_position() -> None:
-    # All worst pairs score 0. To the left the floor is (0, 0): others are candidates only with their 1.
-    left = run(model_of(head("h", "k", key="token", value="position")), 3, fixed=[[1, 1, "0"]])
-    assert left["h", 0] == ((0, 2), (0, 2))
-    right = run(model_of(head("h", "k", key="token", value="position", ties="right")), 3, fixed=[[1, 1, "0"]])
-    assert right["h", 0] == ((0, 2), (0, 2))
-    assert run(model_of(head("h", "k", key="token", value="position")), 3, fixed=[[0, 1, "1"]])["h", 0] == ((0,), ())
-    late = run(model_of(head("h", "k", key="token", value="position", ties="right")), 3, fixed=[[0, 1, "1"]])
-    assert late["h", 0] == ((0, 1, 2), (1, 2))
-
-
-@pytest.mark.parametrize(
-    ("mask", "expected"),
-    [
-        ("none", [(0,), (0,), (0,)]), ("past", [(0,), (0,), (0,)]), ("strict_past", [(9,), (0,), (0,)]),
-        ("future", [(0,), (1,), (2,)]), ("strict_future", [(1,), (2,), (9,)]),
-    ],
-)  # fmt: skip
-def test_a_mask_shows_what_it_says_and_nothing_visible_gives_the_default(mask: str, expected: list[tuple[int]]) -> None:
-    model = model_of(head("h", "0", value="position", mask=mask, domain=10, default=9))
-    nodes = run(model, 3)
-    assert [nodes["h", i] for i in range(3)] == [(values, ()) for values in expected]
-
-
-def test_a_head_that_finds_its_own_key_has_the_query_as_key_there() -> None:
-    """Query and key are one variable, and everyone attends to itself: the value is the key, so V is the own token."""
-    own = head("h", "(j == i) * 2 + (k == q)", query="token", key="token")
-    assert run(model_of(own), 3)["h", 1] == ((0, 1), (1,))
-    # Each u has one result, but the dependency on the query stays; with the query fixed nothing is left.
-    assert run(model_of(own), 3, fixed=[[1, 1, "1"]])["h", 1] == ((1,), ())
-
-
-def test_the_own_pair_is_only_the_query_value() -> None:
-    # Without the refinement the pair (i, 0) for u = 1 would score 0 and make position 0 a candidate.
-    exact = head("h", "3 if j == i and k == q else (2 if j == 0 else 1)", "position", query="token", key="token")
-    assert run(model_of(exact), 3)["h", 2] == ((2,), ())
-
-
-def test_a_candidate_whose_key_is_its_value_contributes_only_the_keys_that_reach_the_floor() -> None:
-    nodes = run(model_of(head("h", "k", key="token"), alphabet="012"), 3, fixed=[[0, 1, "1"]])
-    assert nodes["h", 0] == ((1, 2), (1, 2))
-    # The same through a copy of the token is not seen to be the key, so all its values count.
-    copy = map_("copy", ["token"], 3, "token")
-    nodes = run(model_of(copy, head("h", "k", "copy", key="token"), alphabet="012"), 3, fixed=[[0, 1, "1"]])
-    assert nodes["h", 0] == ((0, 1, 2), (1, 2))
-
-
-def test_a_candidate_at_the_own_position_contributes_the_query_value_where_the_value_is_the_query() -> None:
-    nodes = run(model_of(head("h", "(j == i) * (q + 1)", query="token")), 2)
-    assert nodes["h", 1] == ((0, 1), (1,))
-
-
-def test_a_query_that_the_score_does_not_mention_is_ignored() -> None:
-    nodes = run(model_of(head("h", "j == 0", query="token", key="token")), 3, fixed=[[0, 1, "1"]])
-    assert nodes["h", 2] == ((1,), ())
-
-
-def test_an_unexamined_node_has_every_value_and_depends_on_every_free_position() -> None:
-    nodes = run(CONTAINS_ONE, 4, fixed=[[1, 1, "1"]], cone={"out": [[3, 1]]})
-    assert nodes == {("out", 3): ((0, 1), (0, 2, 3))}
-
-
 def test_an_unexamined_node_of_one_value_depends_on_nothing() -> None:
-    one = map_("one", ["token"], 1, "0")
-    assert run(model_of(one, head("h", "k", "token", key="one")), 2, cone={"h": [[1, 1]]})["h", 1] == ((0, 1), (0,))
     claim = {"free": 2, "c": 0, "dependencies": [], "values": [0]}
-    assert check.verify(*pair(model_of(one), 2, claim, cone={})).startswith("s VERIFIED n=2 target=last free=2 c=0")
+    files = pair(model_of(map_("one", ["token"], 1, "0")), 2, claim, cone={})
+    assert check.verify(*files).startswith("s VERIFIED n=2 target=last free=2 c=0")
 
 
 def test_an_unexamined_domain_is_never_spelt_out() -> None:
@@ -320,15 +217,6 @@ def test_an_unexamined_domain_is_never_spelt_out() -> None:
     claim = {"free": 10**6, "c": 10**6, "dependencies": [[0, 10**6]], "values": [0]}
     code, line = refusal(model_of(wide, head("out", "j", "wide")), 10**6, claim=claim, cone={"out": [[999_999, 1]]})
     assert (code, "out at 999999 may take the value 1" in line) == (3, True)
-
-
-def test_a_map_takes_the_image_of_the_product_and_the_union_of_the_dependencies() -> None:
-    left, right = (head(name, "0", ties=name, mask="past") for name in ("left", "right"))
-    both = map_("both", ["left", "right"], 4, "2 * left + right")
-    assert run(model_of(left, right, both), 3)["both", 2] == ((0, 1, 2, 3), (0, 2))
-    assert run(model_of(left, right, both), 3, fixed=[[2, 1, "1"]])["both", 2] == ((1, 3), (0,))
-    equal = map_("both", ["left", "right"], 2, "left * 0")
-    assert run(model_of(left, right, equal), 3)["both", 2] == ((0,), ())
 
 
 # ---------------------------------------------------------------- the claim

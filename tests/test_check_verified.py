@@ -1,4 +1,4 @@
-"""`restrict check --verified`: elaborates, asks `restrict-verified`, and compares what it said with the user's file."""
+"""Who checks, and what is said of it: the kernel, compiled scans, or `restrict-verified` on a user's file."""
 
 import json
 import os
@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from restrict.base.errors import UsageError
 from restrict.elaboration import verified
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.conftest import VERIFIED
+from tests.marks import LONG_TO_COMPILE
 
 Shell = Callable[..., Result]
 built = pytest.mark.skipif(not VERIFIED.exists(), reason="restrict-verified is not built")
@@ -44,8 +46,10 @@ def refused(result: Result, code: int, part: str) -> None:
     assert part in result.stderr
 
 
-@built
-def test_the_line_is_that_of_the_checker_and_says_who_spoke(shell: Shell) -> None:
+@pytest.mark.parametrize(("way", "who"), [pytest.param("verified", "restrict-verified: a proof of ", marks=built),
+                                          ("kernel", "the kernel"), ("compiled", "")])  # fmt: skip
+def test_the_line_is_that_of_the_checker_and_says_who_spoke(way: str, who: str, shell: Shell) -> None:
+    option = "--fast" if way == "compiled" else f"--{way}"
     shell("lower-bound", "and-of-ors", "-n", "25", "-o", "bound.json")
     shell("refute", "parity-attempt", "-L", "parity", "-n", "20", "-o", "ref.json")
     shell("certify", "random:layers=1,heads=2,states=2,every=1", "-n", "20", "--target", "all", "-o", "all.json")
@@ -55,25 +59,22 @@ def test_the_line_is_that_of_the_checker_and_says_who_spoke(shell: Shell) -> Non
         ("parity-attempt", "ref.json"),
         ("random:layers=1,heads=2,states=2,every=1", "all.json"),
     ):
-        found = shell("check", "--verified", model, name)
+        found = shell("check", option, model, name)
         assert found.exit_code == 0, found.stderr
         assert found.stdout == shell("check", model, name).stdout
-        assert found.stderr.startswith("checked by restrict-verified: a proof of ")
-        assert found.stderr.count("\n") == 1
-    document = json.loads(shell("check", "--verified", "--json", "and-of-ors", "c.json").stdout)
-    assert document["checker"] == "verified"
-    assert json.loads(shell("check", "--kernel", "--json", "and-of-ors", "c.json").stdout)["checker"] == "kernel"
+        assert found.stderr.startswith(who and f"checked by {who}")
+        assert found.stderr.count("\n") == bool(who)
+    assert json.loads(shell("check", option, "--json", "and-of-ors", "c.json").stdout)["checker"] == way
 
 
-@built
-def test_what_does_not_hold_has_its_exit_code(shell: Shell) -> None:
+@pytest.mark.parametrize("option", [pytest.param("--verified", marks=built), "--kernel", "--fast"])
+def test_what_does_not_hold_has_its_exit_code(option: str, shell: Shell) -> None:
     document = json.loads(Path("c.json").read_text())
     Path("false.json").write_text(json.dumps(document | {"claim": document["claim"] | {"values": [1]}}))
     Path("malformed.json").write_text(json.dumps(document | {"n": 0}))
-    refused(shell("check", "--verified", "and-of-ors", "false.json"), 3, "claim.values")
-    refused(shell("check", "--verified", "and-of-ors", "malformed.json"), 4, "malformed.json")
-    refused(shell("check", "--verified", "and-of-ors", "missing.json"), 2, "missing.json")
-    refused(shell("check", "--verified", "--limit", "10", "and-of-ors", "c.json"), 5, "limit")
+    for name, code, part in (("false", 3, "claim.values"), ("malformed", 4, "malformed.json"), ("missing", 2, "")):
+        refused(shell("check", option, "and-of-ors", f"{name}.json"), code, part)
+    refused(shell("check", option, "--limit", "10", "and-of-ors", "c.json"), 5, "limit")
 
 
 def test_where_the_program_is_missing_the_line_says_how_to_build_it(
@@ -82,10 +83,6 @@ def test_where_the_program_is_missing_the_line_says_how_to_build_it(
     monkeypatch.setattr(verified, "BUILT", Path("nowhere"))
     monkeypatch.setenv("PATH", "bin")
     refused(shell("check", "--verified", "and-of-ors", "c.json"), 2, "`make -C restrict/checker/rocq` builds it")
-
-
-def test_one_checker_is_asked(shell: Shell) -> None:
-    assert shell("check", "--verified", "--kernel", "and-of-ors", "c.json").exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -139,3 +136,49 @@ def test_another_restriction_is_not_that_of_the_claim(shell: Shell, monkeypatch:
 def test_a_program_on_the_path_comes_first(shell: Shell) -> None:
     shutil.copy(VERIFIED, "bin")
     assert verified.program() == Path("bin/restrict-verified").resolve()
+
+
+# ----------------------------------------------------------------
+# Who checks what a command has found: the kernel, compiled scans, or `restrict-verified`. The output says which.
+
+
+EVERY = "random:layers=1,heads=2,states=2,every=1"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("certify", "and-of-ors", "-n", "25"),
+        ("certify", EVERY, "-n", "20", "--target", "all", "--restriction", "01" * 8 + "****"),
+        pytest.param(("certify", EVERY, "-n", "20", "--target", "all", "--free", "0.8"), marks=LONG_TO_COMPILE),
+        ("lower-bound", "and-of-ors", "-n", "25"),
+        ("refute", "parity-attempt", "-L", "parity", "-n", "30"),
+    ],
+)
+def test_compiled_scans_check_a_result(words: tuple[str, ...]) -> None:
+    assert "  checked by compiled scans: s VERIFIED n=" in succeeded(*words, "--fast").output
+    document = json.loads(typed(*words, "--fast", "--json").output)
+    assert document["checker"] == "compiled"
+    assert document["checked"].startswith("s VERIFIED n=")
+
+
+def test_the_verified_checker_is_looked_for_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("restrict.elaboration.verified.BUILT", Path("/nowhere"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = typed("certify", "and-of-ors", "-n", "25", "--verified")
+    assert isinstance(found.exception, UsageError)
+    assert "make -C restrict/checker/rocq" in str(found.exception)
+    assert found.output == ""
+
+
+@pytest.mark.parametrize("words", ["certify and-of-ors -n 25 --verified --fast", "check --verified --kernel m c"])
+def test_one_checker_at_most(words: str) -> None:
+    found = typed(*words.split())
+    assert found.exit_code == 2
+    assert "at most one of" in found.output
+
+
+@pytest.mark.skipif(not VERIFIED.exists(), reason="restrict-verified is not built")
+def test_the_verified_checker_checks_a_result() -> None:
+    found = succeeded("certify", "and-of-ors", "-n", "25", "--verified")
+    assert "  checked by restrict-verified: s VERIFIED n=25 " in found.output

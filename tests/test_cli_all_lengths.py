@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from restrict.cli.main import _run
+from tests.commands import Shell
 from tests.marks import rows_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -51,42 +51,31 @@ TWINS = [
 
 @pytest.mark.parametrize(("words", "code", "error", "out"), [*CASES, *rows_after(TWINS, 0)])
 def test_each_command_has_its_exit_code_and_words(
-    words: list[str], code: int, error: str, out: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], code: int, error: str, out: str, shell: Shell
 ) -> None:
-    assert _run(words) == code
-    said = capsys.readouterr()
+    said = shell(*words)
+    assert said.code == code
     assert error in said.err
     assert out in said.out
     assert said.err.count("\n") == (code != 0)
 
 
-def test_a_language_becomes_a_model_and_the_model_its_language_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_language_becomes_a_model_and_the_model_its_language_again(tmp_path: Path, shell: Shell) -> None:
     model, proof, dfa = (str(tmp_path / name) for name in ("model.json", "proof.json", "dfa.json"))
-    assert _run(["compile", "--language", "regex[ab]:(ab)*", "-o", model]) == 0
-    assert _run(["automaton", model, "-o", dfa, "--json"]) == 0
-    assert _run(["verify", model, "-L", f"dfa:{dfa}", "-o", proof]) == 0
+    shell.good("compile", "--language", "regex[ab]:(ab)*", "-o", model)
+    shell.good("automaton", model, "-o", dfa, "--json")
+    shell.good("verify", model, "-L", f"dfa:{dfa}", "-o", proof)
     assert json.loads(Path(proof).read_text())["format"] == "restrict-automaton/1"
-    capsys.readouterr()
-    assert _run(["check", model, proof]) == 0
-    assert capsys.readouterr().out.startswith("s VERIFIED all-lengths recognises=dfa-of-")
+    shell.good("compile", "--language", dfa, "-o", str(tmp_path / "again.json"))
+    shell.good("verify", str(tmp_path / "again.json"), "-L", "regex[ab]:(ab)*")
+    assert shell.good("check", model, proof).startswith("s VERIFIED all-lengths recognises=dfa-of-")
 
 
-def test_labels_that_differ_are_shown_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_that_differ_are_shown_where(tmp_path: Path, shell: Shell) -> None:
     """Two taggers that differ in one tag: a shortest word, the position and both labels, with a proof."""
     other, proof = str(tmp_path / "other.json"), str(tmp_path / "proof.json")
     Path(other).write_text(Path(TAGGER).read_text().replace("2 if previous == token else", "0 if seen == 3 else"))
-    assert _run(["verify", TAGGER, "--equals", other, "-o", proof]) == 3
-    said = capsys.readouterr()
+    said = shell("verify", TAGGER, "--equals", other, "-o", proof)
+    assert said.code == 3
     assert "differ on aa (n = 2, position 1, a shortest one): the labels are 'double' and 'again'" in said.err
-    assert _run(["check", TAGGER, proof]) == 0
-    assert "deviates-from=bimachine-of-" in capsys.readouterr().out
-
-
-def test_a_language_may_be_the_file_of_an_automaton(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dfa, model = str(tmp_path / "dfa.json"), str(tmp_path / "model.json")
-    assert _run(["automaton", str(INSTANCES / "brasp-ab-star.json"), "-o", dfa]) == 0
-    assert _run(["compile", "--language", dfa, "-o", model]) == 0
-    assert _run(["verify", model, "-L", "regex[ab]:(ab)*"]) == 0
-    capsys.readouterr()
+    assert "deviates-from=bimachine-of-" in shell.good("check", TAGGER, proof)

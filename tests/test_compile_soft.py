@@ -68,20 +68,11 @@ def compiled_at_random(seed: int, count: int) -> list[Compiled]:
     return found
 
 
-def test_random_formulas_of_each_logic_are_exact_in_all_ways() -> None:
-    for compiled in compiled_at_random(7, 1):
-        for n in (1, 2, 4):
-            words = all_words(2, n)
-            for kind in DTYPES:
-                assert every_subformula(compiled, words, kind), (compiled.formula, n, kind)
-                assert within_its_bounds(compiled, n, words, kind), (compiled.formula, n, kind)
-
-
-@pytest.mark.slow
-def test_more_random_formulas_are_exact_on_longer_words() -> None:
+@pytest.mark.parametrize(("count", "lengths"), [(1, (1, 2, 4)), pytest.param(12, (4, 7, 60), marks=pytest.mark.slow)])
+def test_random_formulas_of_each_logic_are_exact_in_all_ways(count: int, lengths: tuple[int, ...]) -> None:
     rng = np.random.default_rng(70)
-    for compiled in compiled_at_random(8, 12):
-        for n in (4, 7, 60):
+    for compiled in compiled_at_random(7, count):
+        for n in lengths:
             words = all_words(2, n) if n < 10 else rng.integers(0, 2, (6, n))
             for kind in DTYPES:
                 if n <= compiled.budget.safe_length(kind):

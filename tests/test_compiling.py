@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from restrict.base.arrays import I64
 from restrict.kernels import cache, jit
 from restrict.kernels.plain import always_compiled
-from tests.test_terminal import on_terminal
+from tests.test_printer import on_terminal
 
 SCRIPT = """
 import numpy as np

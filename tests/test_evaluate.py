@@ -1,6 +1,7 @@
 """Evaluation agrees with the slow, obvious evaluator: all values, all attended positions, one input or a batch."""
 
 import json
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,17 @@ import pytest
 
 import restrict
 from restrict import Head, Map, Model, Output
-from restrict.base.errors import UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
+from restrict.model.on_demand import OnDemandRun
 from restrict.model.trace import run_batch
 from tests import documents, generator, naive
 from tests.marks import heavy_after
 
 
 def agree(document: dict[str, Any], n: int, words: list[list[int]]) -> None:
-    """All values and attended positions of a batch are those of naive, word by word."""
+    """All values and attended positions of a batch, and heads on demand, in any order, are those of naive."""
     model = loads(json.dumps(document).encode())
     at = model.at(n)
     free = len(naive.letters(document, n))
@@ -29,6 +31,9 @@ def agree(document: dict[str, Any], n: int, words: list[list[int]]) -> None:
             assert batch.values[name][b].tolist() == row, (name, word)
         for name, attended in expected.trace.items():
             assert batch.attended[name][b].tolist() == [-1 if j is None else j for j in attended], (name, word)
+        lazy = OnDemandRun(at, list(word))
+        for name, i in sorted(product(expected.trace, range(n)), key=hash):
+            assert lazy.value(name, i) == expected.values[name][i], (name, i, word)
 
 
 def random_words(rng: np.random.Generator, document: dict[str, Any], n: int, count: int) -> list[list[int]]:
@@ -95,6 +100,32 @@ def test_a_batch_may_be_empty() -> None:
 def test_a_batch_of_the_wrong_shape_or_alphabet_is_refused(words: list[list[int]], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         run_batch(restrict.load("contains-one").at(3), np.array(words))
+
+
+# ---------------------------------------------------------------- on demand
+
+
+@pytest.mark.parametrize(
+    "model", ["random:layers=3,heads=2,states=5,seed=3", "parity-attempt:layers=9", "dyck1-depth3"]
+)
+def test_longer_words_have_the_output_of_the_batch(model: str) -> None:
+    at = restrict.load(model).at(100)
+    rng = np.random.default_rng(1)
+    words = rng.integers(0, 2, (3, at.n - len(at.pinned)))
+    values = run_batch(at, words).values[at.model.output.variable][:, -1]
+    assert [OnDemandRun(at, w).value(at.model.output.variable, at.n - 1) for w in words.tolist()] == values.tolist()
+
+
+def test_a_deep_program_needs_no_deep_stack() -> None:
+    model = restrict.load("parity-attempt:layers=1001")
+    word = [0, 1] * 20 + [1]
+    assert OnDemandRun(model.at(43), word).label(42) == "accept"
+
+
+def test_the_limit_is_kept() -> None:
+    at = restrict.load("random:seed=1").at(100)
+    with pytest.raises(ResourceLimit, match="too long to evaluate"):
+        OnDemandRun(at, [0] * 100, limit=150).label(99)
 
 
 # ---------------------------------------------------------------- one run, for people

@@ -1,21 +1,30 @@
-"""The exact optimum agrees with brute force, and its witnesses prove it again."""
+"""The exact optimum and the largest faces agree with brute force, and their witnesses prove it again."""
 
+import functools
 import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import restrict
 from restrict import Model, ResourceLimit, Restriction, certify, load
+from restrict.base.deadline import Deadline, OutOfTime
 from restrict.base.errors import UsageError
+from restrict.certificate.certificate import load_certificate
+from restrict.force.cases import confirm, confirm_by_tree
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.task import Task
+from restrict.optimum import cnf, enumeration
+from restrict.optimum.descent import descend
+from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
 from restrict.optimum.exact import Exact, exact
+from restrict.optimum.faces import largest_faces
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.hitting_sets import Cheapest
 from tests import generator, naive
@@ -76,9 +85,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
 @pytest.mark.parametrize("block", heavy_after(range(4), 1))
 def test_the_optimum_of_random_programs_is_that_of_brute_force(block: int) -> None:
     for seed in range(block, 120, 4):
-        rng = np.random.default_rng(1000 + seed)
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document, 5)
+        document, n = generator.random_case(np.random.default_rng(1000 + seed), 5)
         check(document, loads(dumps(document), "random"), n)
 
 
@@ -152,6 +159,43 @@ def test_the_least_hitting_set_is_that_of_enumeration() -> None:
         assert least_hitting_set(cubes, symbols, n) == min(sizes, default=n + 1)
 
 
+# --- from above, and with maps left open ---
+
+
+def programs(first: int, count: int) -> list[tuple[naive.Model, int]]:
+    """Small random programs with a length."""
+    return [generator.random_case(np.random.default_rng(seed), 5) for seed in range(first, first + count)]
+
+
+def test_the_descent_ends_at_the_optimum_of_brute_force() -> None:
+    for seed in range(2):
+        model, n = load(f"random:layers=2,heads=2,states=4,seed={seed}"), 7
+        assert model.content is not None
+        size, _ = naive.minimum_forcing(naive.load(json.loads(model.content)), n)
+        found = descend(Task.of(model, n), dict.fromkeys(range(n), 0))
+        assert found.optimum == size
+        assert found.certificate is not None
+        assert len(found.certificate.restriction.fixed) == size
+        assert " c=0 " in restrict.check(model, found.certificate)
+    for document, n in programs(3000, 10):
+        model = loads(dumps(document), "random")
+        size, _ = naive.minimum_forcing(document, n)
+        letters = naive.letters(document, n)
+        if letters:
+            assert descend(Task.of(model, n), dict.fromkeys(letters, 0)).optimum == size
+
+
+@pytest.mark.parametrize("many", heavy_after((6, 30), 1))
+def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
+    monkeypatch.setattr(cnf, "POINTS", 1)
+    monkeypatch.setattr("restrict.optimum.exact.WIDE_WORDS", 0)
+    for document, n in programs(4000, many):
+        model = loads(dumps(document), "random")
+        size, _ = naive.minimum_forcing(document, n)
+        found = exact(model, n)
+        assert (found.lower, found.upper) == (size, size)
+
+
 # --- c > 0 ---
 
 
@@ -176,9 +220,7 @@ def minimum_for(document: naive.Model, n: int, c: int) -> int:
 
 def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
     for seed in range(12):
-        rng = np.random.default_rng(2000 + seed)
-        document = generator.random_program(rng)
-        n = generator.random_length(rng, document, 3)
+        document, n = generator.random_case(np.random.default_rng(2000 + seed), 3)
         model = loads(dumps(document), "random")
         for c in (1, 2):
             found = exact(model, n, c=c)
@@ -220,3 +262,76 @@ def test_inputs_of_a_model_of_wide_maps_have_the_label_that_was_asked_for(
             ]  # fmt: skip
             labels = {OnDemandRun(model.at(n), [word[i] for i in range(n)]).label(n - 1) for word in words}
             assert all(((seen == label) == same) == (found is not None) for seen in labels)
+
+
+# ----------------------------------------------------------------
+# The largest faces against the table of all restrictions, and trees of cases against every input.
+
+
+def test_the_largest_faces_are_those_of_the_table_of_all_restrictions() -> None:
+    rng, answers = np.random.default_rng(0), 0
+    for _ in range(400):
+        symbols, m = int(rng.integers(2, 4)), int(rng.integers(1, 5))
+        labels = np.asarray(rng.random((symbols,) * m) < rng.random() ** 3, dtype=np.int16)
+        members = None if rng.random() < 0.4 else np.asarray(rng.random((symbols,) * m) < rng.random())
+        good = constant_labels(labels) != MIXED
+        if members is not None:
+            kinds = np.where(members, np.uint8(2), np.uint8(1))
+            good &= lift(kinds, lambda t, axis: np.bitwise_or.reduce(t, axis=axis, keepdims=True)) == 3
+        sizes, order = by_size(good)
+        found = largest_faces(labels, members, keep=10**6)
+        assert found.complete
+        best = [cube_of(int(i), symbols, range(m)) for size, i in zip(sizes, order, strict=True) if size == sizes[0]]
+        assert found.largest == (m - int(sizes[0]) if best else -1)
+        assert sorted(map(str, found.cubes(range(m)))) == sorted(map(str, best))
+        answers += bool(best)
+    assert 200 < answers < 400
+
+
+def test_out_of_time_the_faces_are_bounds() -> None:
+    labels = np.random.default_rng(1).integers(0, 2, (2,) * 10)
+    exact, late = largest_faces(labels), largest_faces(labels, deadline=Deadline.after(0))
+    assert late.largest <= exact.largest <= late.most
+    assert not late.complete
+
+
+def test_out_of_time_no_optimum_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = functools.partial(largest_faces, deadline=Deadline.after(0))
+    monkeypatch.setattr(enumeration, "largest_faces", lambda labels, keep, deadline: late(labels, keep=keep))
+    task = Task.of(restrict.load("random:layers=1,heads=1,states=2,seed=1"), 5)
+    with pytest.raises(OutOfTime):
+        enumeration.by_enumeration(task)
+
+
+@pytest.mark.parametrize("few", heavy_after((3, 1), 1))
+def test_a_tree_of_cases_confirms_whatever_is_forced(few: int, tmp_path: Path) -> None:
+    """Every optimal restriction of random programs; the trusted checker and its fast run agree."""
+    rng, trees = np.random.default_rng(5), 0
+    documents = [dumps(generator.random_program(np.random.default_rng(seed), 5)) for seed in range(25)]
+    models = [*map(loads, documents), *(restrict.load(f"random:layers=2,heads=1,states=2,seed={s}") for s in range(12))]
+    for model in models[::few]:
+        n = 5
+        task = Task.of(model, n)
+        if len(model.alphabet) ** len(task.instance.unpinned) > 700:
+            continue
+        for fixed in itertools.islice(forcing(task.instance, n - 1), 12 // few):
+            if confirm(task, fixed) is not None:
+                continue
+            found = confirm_by_tree(task, fixed)
+            assert found is not None
+            assert found.c == 0
+            trees += 1
+            assert restrict.check(model, found).startswith("s VERIFIED")
+            assert restrict.check(model, found, fast=True).startswith("s VERIFIED")
+            found.save(tmp_path / "c.json")
+            assert load_certificate(tmp_path / "c.json").to_bytes() == found.to_bytes()
+        free = {i: int(rng.integers(len(model.alphabet))) for i in task.instance.unpinned if rng.random() < 0.3}
+        if len({model.run(w).label(n - 1) for w in _words(task, free)}) > 1:
+            assert confirm_by_tree(task, free) is None
+    assert trees >= 5 // few
+
+
+def _words(task: Task, fixed: dict[int, int]) -> list[list[str]]:
+    alphabet = task.instance.model.alphabet
+    choices = [[alphabet[fixed[i]]] if i in fixed else alphabet for i in task.instance.unpinned]
+    return [list(word) for word in itertools.product(*choices)]

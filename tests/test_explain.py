@@ -13,8 +13,9 @@ from restrict.base.deadline import Deadline
 from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
+from restrict.optimum import sensitivity as module
 from restrict.optimum.explain import Explanation, explain
-from restrict.optimum.sensitivity import sensitivity
+from restrict.optimum.sensitivity import Sensitivity, sensitivity
 from tests import generator, naive
 from tests.marks import heavy_after
 
@@ -24,8 +25,7 @@ Case = tuple[naive.Model, Model, tuple[int, ...]]
 def random_case(seed: int) -> Case:
     """A random program with an input."""
     rng = np.random.default_rng(seed)
-    document = generator.random_program(rng)
-    n = generator.random_length(rng, document, 6)
+    document, n = generator.random_case(rng, 6)
     x = tuple(int(rng.integers(len(document["alphabet"]))) for _ in naive.letters(document, n))
     return document, loads(dumps(document), "random"), x
 
@@ -93,24 +93,14 @@ def check(case: Case, found: Explanation, truth: set[frozenset[int]]) -> None:
 
 @pytest.mark.parametrize("every", heavy_after((6, 1), 1))
 def test_minimal_explanations_suffice_and_have_certificates(every: int) -> None:
-    exact_too = 0
+    exact_too = proved = 0
     for case in CASES[::every]:
         (found,) = explain(case[1], word(case))
         check(case, found, sufficient(case))
         assert found.certificate is not None
         assert sensitivity(case[1], word(case)).lower <= found.weight
-        exact_too += bool(found.minimal)
-    assert exact_too > len(CASES[::every]) // 2
-
-
-@pytest.mark.parametrize("every", heavy_after((8, 3), 1))
-def test_explanations_are_minimal_for_the_abstract_run(every: int) -> None:
-    """No position can be left out without the abstract run losing the label."""
-    for case in CASES[::every]:
-        (found,) = explain(case[1], word(case))
-        for i in found.positions:
-            shorter = found.restriction.release([i])
-            assert certificate_of(case[1].at(shorter.n), shorter, "all").c > 0
+        exact_too, proved = exact_too + bool(found.minimal), proved + found.minimum
+    assert min(exact_too, proved) > len(CASES[::every]) // 2
 
 
 @pytest.mark.parametrize("every", heavy_after((9, 1), 1))
@@ -318,3 +308,70 @@ def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cnf, "MAX_CLAUSES", 10)
     with pytest.raises(ResourceLimit, match="more than 10 clauses"):
         explain(model, "1" * 16, exact=True, all=2)
+
+
+# ----------------------------------------------------------------
+# Sensitive blocks: disjoint, with witnesses, and never more than the smallest explanation has positions.
+
+
+def check_blocks(case: Case, found: Sensitivity) -> None:
+    """Every block has a witness, and they are disjoint."""
+    document, _, x = case
+    n = naive.length(document, x)
+    places, symbols = naive.letters(document, n), word(case)
+    used: set[int] = set()
+    for block in found.blocks:
+        changed = {places[t] for t, (a, b) in enumerate(zip(symbols, block.word, strict=True)) if a != b}
+        assert changed == set(block.positions)
+        assert changed
+        assert not changed & used
+        used |= changed
+        label = str(naive.labels_of(document, naive.run(document, block.word, n))[-1])
+        assert block.label == label != found.label
+    if found.exhausted:
+        assert frozenset(used) in sufficient(case)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("length", [module.SAT_LENGTH, 0])
+def test_blocks_bound_every_explanation(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SAT_LENGTH", length)
+    tight = 0
+    for case in CASES:
+        found = sensitivity(case[1], word(case))
+        check_blocks(case, found)
+        least = min(map(len, sufficient(case)))
+        assert found.lower <= least
+        assert found.exhausted == (length > 0)
+        tight += found.lower == least
+    assert tight > len(CASES) // 2
+
+
+def test_and_of_ors_is_tight() -> None:
+    model = load("and-of-ors")
+    assert sensitivity(model, "1000" * 4).lower == 4
+    assert sensitivity(model, "0000" + "1111" * 3).lower == 4
+    assert sensitivity(model, "1" * 16).lower == 4
+
+
+def test_blocks_of_long_inputs_are_disjoint_and_the_same_each_time() -> None:
+    model = load("random:layers=2,seed=1")
+    x = [str(a) for a in np.random.default_rng(0).integers(0, 2, 1000)]
+    found = sensitivity(model, x)
+    assert found.lower >= 5
+    assert found == sensitivity(model, x)
+    used = [i for block in found.blocks for i in block.positions]
+    assert len(used) == len(set(used))
+    assert sensitivity(load("and-of-ors"), "1" * 100).lower <= 10
+
+
+def test_a_constant_label_has_no_blocks() -> None:
+    found = sensitivity(load("anbn"), "aaa")
+    assert (found.lower, found.exhausted) == (0, True)
+
+
+def test_time_ends_the_search_and_wrong_arguments_are_refused() -> None:
+    model = load("random:layers=2,seed=1")
+    assert not sensitivity(model, "01" * 30, time=0.0).exhausted
+    with pytest.raises(UsageError, match="target all"):
+        sensitivity(load("tagger"), "abc", target="all")

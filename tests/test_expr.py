@@ -5,10 +5,13 @@ The oracles are `tests/naive.py` for values and `restrict/checker` for what is r
 
 import itertools
 import math
+import random
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from restrict.base.arrays import MAX64, MIN64
@@ -21,16 +24,18 @@ from restrict.model.program import at_length
 from restrict.model.rules import evaluate
 from tests import naive
 from tests import trusted as check
-from tests.expression_values import ENV, REFUSED, VALUES
+from tests.expression_values import ENV, REFUSED, VALUES, random_text
+from tests.marks import heavy_after
 
 NAMES = ("n", "i", "j", "q", "k")
 ALLOWED = frozenset(NAMES)
+PLACE = check.Place("test")
 
 
 def value(text: str) -> int:
     """The value at `ENV`: folded to a constant, by the register machine, and by the checker, whichever names are bound
     before; all of them agree."""
-    tree, theirs = parse(text, ALLOWED), check.parse(text, check.Place("test"), ENV)
+    tree, theirs = parse(text, ALLOWED), check.parse(text, PLACE, ENV)
     points = {letter: np.array([number], dtype=np.int64) for letter, number in ENV.items()}
     results = evaluate(tree, points, 1).tolist() + evaluate(bind(tree, **ENV), {}, 1).tolist()
     for kept in ([], ["j", "k"], ["n", "i", "j", "q", "k"]):
@@ -62,7 +67,7 @@ def test_an_expression_has_the_value_that_the_grammar_gives_it(text: str, expect
 def test_what_the_grammar_does_not_give_is_refused_here_and_by_the_checker(text: str) -> None:
     message = refusal(text)
     with pytest.raises(check.Reject) as caught:
-        check.parse(text, check.Place("test"), ENV)
+        check.parse(text, PLACE, ENV)
     assert caught.value.code == 4
     assert text[:20].strip() in message or repr(text)[1:20] in message, message
 
@@ -108,11 +113,11 @@ def test_a_syntax_tree_has_height_50_at_most(deepen: str) -> None:
     """Redundant parentheses count as nesting, too."""
     most = 50 if "((" not in deepen else 25
     if most == 50:
-        assert check.parse(deep(deepen, 50), check.Place("test"), ENV).height == 50
+        assert check.parse(deep(deepen, 50), PLACE, ENV).height == 50
     assert both_accept(deep(deepen, most - 1))
     assert not both_accept(deep(deepen, 51))
     with pytest.raises(check.Reject, match="50 deep"):
-        check.parse(deep(deepen, 51), check.Place("test"), ENV)
+        check.parse(deep(deepen, 51), PLACE, ENV)
     assert "nested at most 50 deep" in refusal(deep(deepen, 51))
     assert len(refusal(deep(deepen, 190))) < 200
     assert refusal(deep(deepen, 900))
@@ -143,7 +148,7 @@ def test_the_parser_and_the_checker_agree_on_texts_at_the_border_of_the_grammar(
 def both_accept(text: str) -> bool:
     """Whether the parser, and so the checker, accepts a text."""
     try:
-        check.parse(text, check.Place("test"), ENV)
+        check.parse(text, PLACE, ENV)
         accepted = True
     except check.Reject:
         accepted = False
@@ -156,117 +161,56 @@ def both_accept(text: str) -> bool:
     return parsed
 
 
-HASHES = (
-    "hash(0) | hash(1, 2) | hash(-1) | hash(7, 1, 0, i, q, j, k) | hash(j, k) | hash(k, j) | hash(1, j, 5) | hash(k)"
-)
-HASHES += (
-    " | hash(j - 5, k) | hash(0 - 9223372036854775807 - 1, 9223372036854775807) | hash(k, 3, j, i) | hash(0, 0, j, k)"
-)
-
-
-@pytest.mark.parametrize("text", HASHES.split(" | "))
-def test_hash_is_that_of_the_format(text: str) -> None:
-    assert value(text) == naive.evaluate(text, ENV)
-    assert 0 <= value(text) < 2**63
-
-
 def test_hash_keeps_its_values() -> None:
     kept = [4872670651398851701, 7288839793402251092, 5609477494364669749]
-    assert [value(text) for text in HASHES.split(" | ")[:3]] == kept
+    assert [value(text) for text in ("hash(0)", "hash(1, 2)", "hash(-1)")] == kept
 
 
 # ---------------------------------------------------------------- random expressions
 
-LEAVES = st.one_of(
-    st.sampled_from(NAMES),
-    st.integers(0, 12).map(str),
-    st.sampled_from(["1000003", "2147483648", str(2**62), str(MAX64)]),
-)
 
-
-def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """One operator around smaller expressions; divisors and roots are mostly made safe."""
-    two, three = st.tuples(inner, inner), st.tuples(inner, inner, inner)
-    safe = st.tuples(inner, inner, st.sampled_from(["max({}, 1)", "min({}, -1)", "(abs({}) + 1)", "3", "-4", "({})"]))
-    return st.one_of(
-        st.tuples(two, st.sampled_from(["+", "-", "*"])).map(lambda t: f"({t[0][0]} {t[1]} {t[0][1]})"),
-        st.tuples(two, st.sampled_from(["==", "!=", "<", "<=", ">", ">="])).map(
-            lambda t: f"({t[0][0]} {t[1]} {t[0][1]})"
-        ),
-        two.map(lambda t: f"({t[0]} and {t[1]})"),
-        two.map(lambda t: f"({t[0]} or {t[1]})"),
-        three.map(lambda t: f"({t[0]} <= {t[1]} != {t[2]})"),
-        three.map(lambda t: f"({t[0]} if {t[1]} else {t[2]})"),
-        safe.map(lambda t: f"({t[0]} // {t[2].format(t[1])})"),
-        safe.map(lambda t: f"({t[0]} % {t[2].format(t[1])})"),
-        two.map(lambda t: f"min({t[0]}, {t[1]})"),
-        three.map(lambda t: f"max({', '.join(t)})"),
-        two.map(lambda t: f"hash({t[0]}, {t[1]})"),
-        inner.map(lambda t: f"(hash({t}) % 7)"),
-        inner.map(lambda t: f"abs({t})"),
-        inner.map(lambda t: f"(-{t})"),
-        inner.map(lambda t: f"(not {t})"),
-        inner.map(lambda t: f"isqrt(max({t}, 0))"),
-    )
-
-
-TEXTS = st.recursive(LEAVES, _grown, max_leaves=8)
-SPAN = st.tuples(st.integers(-6, 6), st.integers(0, 3)).map(lambda t: (t[0], t[0] + t[1]))
-SPANS = st.fixed_dictionaries(dict.fromkeys(NAMES, SPAN))
-
-
-def points_of(spans: dict[str, tuple[int, int]]) -> dict[str, np.ndarray]:
-    """All points of a box."""
-    sides = [np.arange(spans[letter][0], spans[letter][1] + 1) for letter in NAMES]
-    return {letter: grid.ravel() for letter, grid in zip(NAMES, np.meshgrid(*sides), strict=True)}
+def outcome(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result, or None where it is refused."""
+    try:
+        return function(*arguments)
+    except (ModelError, check.Reject):
+        return None
 
 
 @pytest.mark.nojit
-@settings(max_examples=50)
-@given(TEXTS, SPANS)
-def test_the_interval_holds_every_value_and_the_machine_agrees_with_the_plain_evaluator(
-    text: str, spans: dict[str, tuple[int, int]]
-) -> None:
-    tree = parse(text, ALLOWED)
-    try:
-        low, high = interval(tree, spans)
-    except ModelError:
-        assume(False)  # counted: hypothesis fails where nearly every example is refused
-    points = {letter: axis[:: max(1, len(axis) // 20)] for letter, axis in points_of(spans).items()}
-    total = len(points["n"])
-    expected = [naive.evaluate(text, {letter: int(axis[t]) for letter, axis in points.items()}) for t in range(total)]
-    assert low <= min(expected)
-    assert max(expected) <= high
-    assert evaluate(tree, {letter: points[letter] for letter in tree.names}, total).tolist() == expected
-
-
-@settings(max_examples=70)
-@given(TEXTS, SPANS)
-def test_intervals_and_refusals_are_those_of_the_checker(text: str, spans: dict[str, tuple[int, int]]) -> None:
-    try:
-        mine: object = interval(parse(text, ALLOWED), spans)
-    except ModelError:
-        mine = None
-    try:
-        theirs: object = check.interval(check.parse(text, check.Place("test"), ENV), spans, check.Place("test"))
-    except check.Reject:
-        theirs = None
-    assert mine == theirs
-
-
-@settings(max_examples=50)
-@given(TEXTS, st.tuples(*[st.integers(-5, 9)] * 5), st.sets(st.sampled_from(NAMES)))
-def test_binding_some_names_first_does_not_change_the_value(text: str, point: tuple[int, ...], first: set[str]) -> None:
-    env = dict(zip(NAMES, point, strict=True))
-    tree = parse(text, ALLOWED)
-    try:
-        interval(tree, {letter: (number, number) for letter, number in env.items()})
-    except ModelError:
-        assume(False)  # counted, as above
-    early = bind(tree, **{letter: env[letter] for letter in first})
-    assert early.names <= tree.names - first
-    expected = [naive.evaluate(text, env)]
-    assert evaluate(bind(early, **env), {}, 1).tolist() == evaluate(bind(tree, **env), {}, 1).tolist() == expected
+@pytest.mark.parametrize("chunk", heavy_after(range(4), 1))
+def test_random_expressions_have_the_meaning_of_the_format(chunk: int) -> None:
+    """What is refused, intervals, and values within them: by the register machine and by the checker, with some names
+    bound before, all are those of Python's grammar with the format's meaning."""
+    rng, compared = random.Random(chunk), 0
+    many = 3000 if chunk > 1 else 600
+    for _ in range(many):
+        text = random_text(rng, 4)
+        mine, theirs = outcome(parse, text, ALLOWED), outcome(check.parse, text, PLACE, ENV)
+        assert (mine is None) == (theirs is None), text
+        if theirs is None:
+            # The grammar is smaller than Python's: for example "1 + not 2" or "- not 2" is in neither.
+            assert "not" in text or "if" in text or "-" in text, text
+            continue
+        spans = {name: (low, low + rng.randint(0, 3)) for name in NAMES for low in [rng.randint(-2, 6)]}
+        span = outcome(interval, mine, spans)
+        assert span == outcome(check.interval, theirs, spans, PLACE), text
+        if span is None:
+            continue
+        compared += 1
+        points = [{name: rng.randint(*spans[name]) for name in NAMES} for _ in range(3)]
+        expected = [naive.evaluate(text, point) for point in points]
+        assert span[0] <= min(expected) <= max(expected) <= span[1], text
+        columns = {name: np.array([point[name] for point in points], dtype=np.int64) for name in mine.names}
+        assert evaluate(mine, columns, 3).tolist() == expected, text
+        early = bind(mine, **{name: points[0][name] for name in NAMES[: rng.randint(0, 5)]})
+        assert evaluate(bind(early, **points[0]), {}, 1).tolist() == expected[:1], text
+        for kept in ([], ["j", "k"], list(NAMES)):
+            known = {name: value for name, value in points[0].items() if name not in kept}
+            found = check.bind(theirs, known, kept)(tuple(points[0][name] for name in kept))
+            assert type(found) is int, (text, kept)
+            assert found == expected[0], (text, kept)
+    assert compared >= many // 3
 
 
 def test_an_expression_of_numbers_folds_to_a_number() -> None:
@@ -315,7 +259,9 @@ def test_the_root_is_exact_near_squares_up_to_the_largest_number() -> None:
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("text", ["hash(k)", "hash(q, k)", "hash(k, q, k)", "hash(7, q, 9223372036854775807, k)"])
+@pytest.mark.parametrize(
+    "text", ["hash(k)", "hash(q, k)", "hash(k, q)", "hash(k, q, k)", "hash(7, 1, 0, q, 9223372036854775807, k - 5)"]
+)
 def test_hash_is_that_of_the_format_for_numbers_of_any_size(text: str) -> None:
     pairs = list(itertools.product(EDGES, EDGES))
     got = machine(text, q=[q for q, _ in pairs], k=[k for _, k in pairs])

@@ -94,16 +94,11 @@ def test_integers_in_a_call_have_no_forms_of_their_own(before: bool, monkeypatch
 @pytest.mark.usefixtures("nothing_kept")
 def test_a_large_call_is_compiled_at_once_unless_it_reads_little() -> None:
     large = np.zeros(plain.LARGE + 1, dtype=np.int64)
-    made, sized = kernel(_add), sized_kernel(lambda into, amount: 1)(_step_and_amount)
+    made, sized = kernel(_add), sized_kernel(lambda into, amount: 1)(_by)
     assert made(large, 2) == (2, False)
     assert is_compiled(made)
     assert sized(large, 2) == 4
     assert not is_compiled(sized)
-
-
-def _step_and_amount(into: Any, amount: Any) -> Any:
-    into[0] += amount
-    return into[0]
 
 
 @pytest.mark.usefixtures("nothing_kept")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save, save_file
 
-import restrict
 from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.importers import import_weights
 from restrict.importers import weights as importer
@@ -123,13 +122,6 @@ def test_halves_as_floats_and_as_denominators_are_the_same(tmp_path: Path) -> No
     one = import_weights(changed(tmp_path, {"unembed_bias": np.array([0.0, -0.5])}, denominators={})).model
     two = import_weights(EXAMPLE).model
     assert one.content == two.content.replace(b"from weights-a-before-b.", b"from changed.")
-
-
-def test_an_imported_transformer_is_certified() -> None:
-    model = restrict.load(INSTANCES / "weights-a-before-b.json")
-    certificate = restrict.certify(model, 300)
-    assert (certificate.c, len(certificate.restriction.fixed)) == (0, 1)
-    assert restrict.check(model, certificate).startswith("s VERIFIED n=300")
 
 
 HEADS = [{"mask": "strict_past"}]

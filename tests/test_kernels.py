@@ -1,4 +1,4 @@
-"""The streamed row scan against a list of all pairs: candidates, best pairs, ties, exceptions, long rows."""
+"""The streamed row scan against a list of all pairs, and what numpy computes where a kernel is not worth compiling."""
 
 import json
 from typing import Any
@@ -7,15 +7,23 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.arrays import I64, offsets
+from restrict.base.deadline import NEVER
 from restrict.base.errors import ResourceLimit
+from restrict.depth_reduction.c_transformer.input_sets import InputSets
+from restrict.kernels import input_sets
+from restrict.kernels.collapse import ListArrays, arrange, filter_lists, filter_with_numpy
+from restrict.kernels.cover_literals import greedy_literals, greedy_with_numpy
+from restrict.kernels.cover_state import Literals
+from restrict.kernels.exchange import occurrences, occurrences_with_numpy
 from restrict.kernels.machine import BLOCK
-from restrict.kernels.scan_lists import first_from
+from restrict.kernels.plain import always_compiled
+from restrict.kernels.scan_lists import ScanKeys, first_from, scan_rows
 from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads
 from restrict.model.program import Head, Instance, Map, Model, Output
-from restrict.model.rules import Table, evaluate
+from restrict.rows import plain_lists, values
 from restrict.rows import row as rows
-from restrict.rows import values
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
 from tests.fuzzing.meaning import compiled
@@ -82,8 +90,9 @@ def together(j: np.ndarray, w: np.ndarray) -> Pairs:
 SCORES = (
     "0 * k", "k", "-k", "k % 2", "(j + k) % 3", "j * k % 5 - 2", "min(k, 1) * j", "hash(j, k) % 3",
     "hash(i, j, k, q)", "(k == q) + 0 * j", "j // 4 + (k != q)", "-abs(j - i) - k",
-    "(k - 4611686018427387904) * 2 if k == 0 else 9223372036854775807",
+    "(k - 4611686018427387904) * 2 if k == 0 else 9223372036854775807", "-abs(j - 3)",
 )  # fmt: skip
+"""The last one without a key, so that every position has one pair."""
 
 
 def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]], counts: tuple[int, ...]) -> None:
@@ -103,110 +112,75 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
         assert complete == (len(pairs) <= count)
 
 
+Drawn = tuple[Instance, int, int, dict[int, tuple[int, ...]]]
+
+
+def drawn(rng: np.random.Generator, score: str, masks: tuple[str, ...], most: int = 25, share: float = 0.4) -> Drawn:
+    """A row of a random instance: position, query value, and positions with fewer key values."""
+    n, domain, ties = int(rng.integers(1, most)), int(rng.integers(1, 6)), str(rng.choice(["left", "right"]))
+    query = "x" if score.startswith("hash(i, q") else str(rng.choice(["x", "token"]))
+    at = instance(score, n, domain, ties=ties, mask=str(rng.choice(masks)), query=query)
+    exceptions = {
+        j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
+        for j in range(n)
+        if rng.random() < share
+    }
+    return at, int(rng.integers(n)), int(rng.integers(domain if query == "x" else min(domain, 2))), exceptions
+
+
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", heavy_after(range(60), 30))
 def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the floor of the restricted positions computed beforehand, as in long rows, and without."""
     rng = np.random.default_rng(seed)
-    n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
-    more = {"ties": ("left", "right")[seed % 2], "mask": str(rng.choice(["none", "past", "strict_past", "future"]))}
-    more |= {"query": str(rng.choice(["x", "token"]))}
-    at = instance(SCORES[seed % len(SCORES)], n, domain, **more)
     for _ in range(4):
-        exceptions = {
-            j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
-            for j in range(n)
-            if rng.random() < 0.4
-        }
-        i, u = int(rng.integers(n)), int(rng.integers(min(domain, 2) if more["query"] == "token" else domain))
+        row = drawn(rng, SCORES[seed % len(SCORES)], ("none", "past", "strict_past", "future"))
         for wide in (rows.WIDE_KEY, 1):
-            with monkeypatch.context() as patch:
-                patch.setattr(rows, "WIDE_KEY", wide)
-                check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+            monkeypatch.setattr(rows, "WIDE_KEY", wide)
+            check_row(*row, (1, 2, 7, 1000))
+
+
+HASHED = "hash(i, q, j, k)"
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(24))
 def test_short_hashed_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By numpy with the pairs of all positions, which rows share, with those that the row sees, and by the kernel."""
-    rng = np.random.default_rng(seed)
-    n, domain = int(rng.integers(1, 25)), int(rng.integers(1, 6))
-    more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
-    at = instance("hash(i, q, j, k)", n, domain, **more)
+    rng, usual = np.random.default_rng(seed), (rows.SHORT_ROW, rows.NUMPY_PAIRS)
     for _ in range(4):
-        exceptions = {
-            j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
-            for j in range(n)
-            if rng.random() < 0.4
-        }
-        i, u = int(rng.integers(n)), int(rng.integers(domain))
-        assert row_of(at, i, u).seed is not None
-        for short, numpys in ((rows.SHORT_ROW, 0), (0, rows.NUMPY_PAIRS), (0, 0)):
-            with monkeypatch.context() as patch:
-                patch.setattr(rows, "SHORT_ROW", short)
-                patch.setattr(rows, "NUMPY_PAIRS", numpys)
-                check_row(at, i, u, exceptions, (1, 2, 7, 1000))
+        row = drawn(rng, HASHED, ("none", "past", "strict_future"))
+        assert row_of(*row[:3]).seed is not None
+        for short, numpys in ((usual[0], 0), (0, usual[1]), (0, 0)):
+            monkeypatch.setattr(rows, "SHORT_ROW", short)
+            monkeypatch.setattr(rows, "NUMPY_PAIRS", numpys)
+            check_row(*row, (1, 2, 7, 1000))
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(24))
 def test_parts_of_a_long_hashed_row_make_the_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
-    rng = np.random.default_rng(seed)
-    n, domain = int(rng.integers(1, 40)), int(rng.integers(1, 6))
-    more = {"ties": ("left", "right")[seed % 2], "mask": ("none", "past", "strict_future")[seed % 3], "query": "x"}
-    at = instance("hash(i, q, j, k)", n, domain, **more)
-    exceptions: dict[int, tuple[int, ...]] = {
-        j: tuple(sorted(rng.choice(domain, int(rng.integers(1, domain + 1)), replace=False).tolist()))
-        for j in range(n)
-        if rng.random() < 0.2
-    }
+    rng, usual = np.random.default_rng(seed), rows.LONG_ROW
     monkeypatch.setenv("RESTRICT_THREADS", "1")
     for name in ("SHORT_ROW", "NUMPY_PAIRS"):
         monkeypatch.setattr(rows, name, 0)
-    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, rows.LONG_ROW, 0), (4, rows.LONG_ROW, 0)):
+    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, usual, 0), (4, usual, 0)):
         for module in (rows, values):
             monkeypatch.setattr(module, "PART", size)
         monkeypatch.setattr(rows, "LONG_ROW", long)
         monkeypatch.setattr(rows, "FEW_LESS", few)
-        for i, u in rng.integers((n, domain), size=(4, 2)).tolist():
-            assert row_of(at, i, u).seed is not None
-            check_row(at, i, u, exceptions, (1, 2, 7, 1000))
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize(("ties", "i"), [("left", 0), ("right", 3)])
-def test_the_own_position_has_only_the_query_value_where_query_and_key_are_one_variable(ties: str, i: int) -> None:
-    everything = Values.make(3, {})
-    own = instance("k == q", 4, 3, query="x", ties=ties)
-    assert together(*row_of(own, i, 1).candidates(everything)) == [(i, 1)]
-    other = instance("k == q", 4, 3, query="token", ties=ties)
-    expected = [(j, 1) for j in range(4)] + [(i, 0), (i, 2)]
-    assert together(*row_of(other, i, 1).candidates(everything)) == sorted(expected)
-
-
-@pytest.mark.nojit
-def test_without_a_key_every_position_has_one_pair() -> None:
-    at = instance("-abs(j - 3)", 9)
-    assert together(*row_of(at, 0, 0).candidates(CONSTANT)) == [(3, 0)]
-    j, _, complete = row_of(at, 0, 0).best(CONSTANT, 4)
-    assert (j.tolist(), complete) == ([3, 2, 4, 1], False)
+        for _ in range(4):
+            row = drawn(rng, HASHED, ("none", "past", "strict_future"), 40, 0.2)
+            check_row(*row, (1, 2, 7, 1000))
 
 
 @pytest.mark.nojit
 def test_a_row_in_which_nothing_is_visible_is_empty() -> None:
-    at = instance("k", 5, mask="strict_past")
-    assert together(*row_of(at, 0, 0).candidates(Values.make(3, {}))) == []
-    j, _, complete = row_of(at, 0, 0).best(Values.make(3, {}), 5)
+    row, keys = row_of(instance("k", 5, mask="strict_past"), 0, 0), Values.make(3, {})
+    assert together(*row.candidates(keys)) == []
+    j, _, complete = row.best(keys, 5)
     assert (len(j), complete) == (0, True)
-
-
-@pytest.mark.nojit
-def test_a_table_score_is_streamed_like_a_formula() -> None:
-    values = np.array([[0, 2], [2, 0], [1, 1]], dtype=np.int64)
-    at = instance(Table(("j", "k"), values), 3, 2)
-    assert together(*row_of(at, 0, 0).candidates(Values.make(2, {}))) == [(0, 1), (1, 0), (2, 0), (2, 1)]
-    assert together(*row_of(at, 0, 0).candidates(Values.make(2, {0: (1,)}))) == [(0, 1)]
 
 
 # ---------------------------------------------------------------- rows longer than a block
@@ -266,14 +240,6 @@ def test_the_best_of_a_long_row_survive_the_compaction(ties: str, count: int) ->
     assert (j.tolist(), w.tolist(), complete) == (positions[order].tolist(), values[order].tolist(), False)
 
 
-def test_all_pairs_of_a_long_row_may_tie() -> None:
-    n = 12 * BLOCK
-    at = instance("0 * k", n, 2)
-    assert together(*row_of(at, 0, 0).candidates(Values.make(2, {}))) == [(0, 0), (0, 1)]
-    right = instance("0 * k", n, 2, ties="right")
-    assert together(*row_of(right, 0, 0).candidates(Values.make(2, {}))) == [(n - 1, 0), (n - 1, 1)]
-
-
 def test_a_row_of_too_many_pairs_is_refused_with_advice() -> None:
     at = instance("k", 2**21, 2**20)
     with pytest.raises(ResourceLimit, match="examine the key"):
@@ -317,25 +283,9 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
 @pytest.mark.parametrize("symbols", heavy_after([2, 8, 26, 7, 5, 23, 24, 300, 40], 3))
 @pytest.mark.parametrize("ties", ["left", "right"])
 def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
-    document = json.loads(restrict.load(f"random:layers=1,heads=1,symbols={symbols}").content or b"")
-    document["variables"][0]["ties"] = ties
-    at = loads(json.dumps(document).encode()).at(5_000)
-    head = at.model.variables[0]
-    assert isinstance(head, Head)
-    cases: list[tuple[int, int, dict[int, tuple[int, ...]]]] = [
-        (7, 0, {}),
-        (4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}),
-    ]
-    for i, u, exceptions in cases:
-        row, keys = Row(at, head, i, u), Values.make(symbols, exceptions)
-        pairs = [(j, w) for j in range(5_000) for w in ((u,) if j == i else exceptions.get(j, range(symbols)))]
-        js, ks = (np.array(a, dtype=np.int64) for a in zip(*pairs, strict=True))
-        scores = evaluate(at.row(head, i, u), {"j": js, "k": ks}, len(js))
-        order = np.lexsort((ks, -js if ties == "right" else js, -scores))
-        for count in (1, 48, 700):
-            j, w, complete = row.best(keys, count)
-            assert (j.tolist(), w.tolist()) == (js[order[:count]].tolist(), ks[order[:count]].tolist())
-            assert not complete
+    at = instance("hash(i, q, j, k)", 5_000, symbols, ties=ties, query="x")
+    check_row(at, 7, 0, {}, (1, 48, 700))
+    check_row(at, 4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}, (1, 48, 700))
 
 
 def seed_of(score: str) -> int | None:
@@ -420,3 +370,142 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
 def test_where_a_span_begins_is_found_as_by_numpy() -> None:
     for positions in (np.zeros(0, np.int64), np.array([3]), np.array([0, 1, 4, 4, 9])):
         assert [first_from(positions, j) for j in range(-1, 11)] == np.searchsorted(positions, range(-1, 11)).tolist()
+
+
+# ----------------------------------------------------------------
+# What numpy computes where a kernel is not worth compiling, against the kernel: lists of hashed rows, greedy covering,
+# occurrences of literals, lists under fewer key values, sets of inputs, a part of an array sorted.
+
+
+def some_keys(rng: np.random.Generator, n: int, domain: int) -> ScanKeys:
+    """At some positions some key values, at the others all."""
+    few = np.flatnonzero(rng.random(n) < rng.choice([0, 0.1, 0.5, 1]))
+    values = [np.sort(rng.choice(domain, rng.integers(1, domain + 1), replace=False)) for _ in few]
+    plain = np.setdiff1d(np.arange(n), few)
+    j, w = np.repeat(few, list(map(len, values))), np.concatenate([*values, np.zeros(0, np.int64)])
+    sizes = np.bincount(j, minlength=n)
+    sizes[plain] = domain
+    return ScanKeys(domain, plain, j, w, sizes)
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(40), 2))
+def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(plain_lists, "BLOCK", int(rng.choice([1, 100, 1 << 17])))
+    for _ in range(20):
+        n, domain, rows = int(rng.integers(1, 60)), int(rng.integers(1, 11)), int(rng.integers(1, 30))
+        keys, seeds = some_keys(rng, n, domain), rng.integers(-(2**63), 2**63 - 1, rows, dtype=np.int64)
+        bounds = np.ascontiguousarray(np.sort(rng.integers(0, n + 1, (2, rows)), axis=0))
+        own, right, limit = int(rng.integers(2)), int(rng.integers(2)), int(rng.choice([0, 1, 3, 20]))
+        given = seeds, rng.integers(0, n, rows), rng.integers(0, domain, rows), bounds, own, right, limit, keys
+        out, ends, complete = np.empty((2, 20_000), np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+        with np.errstate(over="ignore"):
+            assert scan_rows(*given, out, ends, complete) == rows
+        listed = plain_lists.listed(*given, NEVER)
+        assert listed[0].tolist() == out[:, : ends[-1]].tolist()
+        assert listed[1].tolist() == ends.tolist()
+        assert listed[2].tolist() == complete.tolist()
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
+def test_greedy_covering_and_occurrences(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        symbols, inputs = int(rng.integers(1, 4)), int(rng.integers(1, 30))
+        count = symbols * inputs
+        rows = [rng.choice(count, rng.integers(0, min(count, 6) + 1)) for _ in range(rng.integers(1, 40))]
+        ptr, flat = offsets(np.array(list(map(len, rows)))), np.concatenate(rows).astype(np.int64)
+        order, lit_ptr = np.argsort(flat, kind="stable"), offsets(np.bincount(flat, minlength=count))
+        problem = Literals(symbols, ptr, flat, lit_ptr, np.repeat(np.arange(len(rows)), np.diff(ptr))[order])
+        ties, limit = rng.permutation(count), int(rng.integers(0, inputs + 1))
+        chosen = np.zeros((2, inputs), np.int64)
+        places = np.zeros((4, len(flat)), np.int32)
+        with always_compiled():
+            found = greedy_literals(problem, ties, limit, chosen[0])
+            occurrences(ptr, flat.astype(np.int32), lit_ptr, places[0], places[1])
+        assert greedy_with_numpy(problem, ties, limit, chosen[1]) == found
+        assert chosen[0].tolist() == chosen[1].tolist()
+        occurrences_with_numpy(ptr, flat.astype(np.int32), lit_ptr, places[2], places[3])
+        assert places[:2].tolist() == places[2:].tolist()
+
+
+@pytest.mark.parametrize("size", [*range(12), 100, 1000])
+def test_a_part_is_sorted_in_place(size: int) -> None:
+    rng = np.random.default_rng(size)
+    values = rng.integers(max(1, size // 2), size=size + 5)
+    wanted = values.copy()
+    wanted[2 : 2 + size].sort()
+    arrange(values, 2, 2 + size)
+    assert values.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
+def test_lists_under_fewer_key_values(seed: int) -> None:
+    """With rows that see themselves, with lists that end early, and with none."""
+    rng = np.random.default_rng(seed)
+    for _ in range(30):
+        n, domain, rows = int(rng.integers(1, 9)), int(rng.integers(1, 5)), int(rng.integers(0, 12))
+        keys = [np.flatnonzero(rng.random(domain) < 0.6) for _ in range(n)]
+        all_pairs = [rng.permutation(n * domain)[: rng.integers(0, n * domain + 1)] for _ in range(rows)]
+        ends = np.cumsum([len(pairs) for pairs in all_pairs]).astype(np.int64)
+        pairs = np.concatenate([*all_pairs, np.zeros(0, np.int64)])
+        start = np.append(0, ends)[:-1]
+        own_j = rng.integers(-1, n, rows)
+        given = (
+            start, ends, pairs // domain, pairs % domain, own_j, rng.integers(0, domain, rows),
+            offsets([len(key) for key in keys]), np.concatenate(keys),
+        )  # fmt: skip
+        found = []
+        for body in (filter_lists, filter_with_numpy):
+            out, stop, reached = np.zeros((2, len(pairs)), np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+            with always_compiled():
+                body(*given, out, stop, reached)
+            found.append((out[:, : stop[-1] if rows else 0].tolist(), stop.tolist(), reached.tolist()))
+        assert found[0] == found[1]
+
+
+def some_sets(rng: np.random.Generator, n: int) -> input_sets.SetRows:
+    """A set of inputs for each of n positions: few, many, or none."""
+    sets = [np.flatnonzero(rng.random(n) < rng.choice([0, 0.01, 0.3, 1])) for _ in range(n)]
+    found = InputSets.of_lists(offsets([len(one) for one in sets]), np.concatenate(sets).astype(np.int64))
+    return found.arrays
+
+
+@pytest.mark.parametrize("seed", heavy_after(range(20), 2))
+def test_sets_of_inputs_are_united(seed: int) -> None:
+    """Block by block where room is short."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        n = int(rng.choice([1, 5, 63, 64, 65, 150]))
+        words = (n + 63) // 64
+        a, b, none = some_sets(rng, n), some_sets(rng, n), input_sets.SetRows(np.zeros(1, np.int64), a_few(rng, 0, 1))
+        rows = offsets(rng.integers(0, 3, n))
+        lists, count = a_few(rng, int(rows[-1]), max(1, n)), max(1, n)
+        start = np.sort(rng.integers(0, 50, count))
+        arrays = ListArrays(
+            rows, lists, np.zeros(len(lists), np.int64), start, start + rng.integers(0, 4, count), a_few(rng, 60, n),
+            np.zeros(60, np.int64),
+        )  # fmt: skip
+        several, sizes = a_few(rng, len(lists), 2), a_few(rng, n, 3)
+        reads = input_sets.Reads(*(found if rng.random() < 0.7 else none for found in (a, b, a)))
+        cache = np.zeros((count if rng.random() < 0.5 else 0, words + 1), np.int64)
+        room = int(rng.integers(words, 1 + n * words))
+        for kernel, numpy, given in (
+            (input_sets.unite_sets, input_sets.unite_with_numpy, (a, b, a_few(rng, n, 2))),
+            (input_sets.head_depends, input_sets.depends_with_numpy, (arrays, several, sizes, reads, cache)),
+        ):
+            found = []
+            for body in (kernel, numpy):
+                start_at, ends, bits, blocks = 0, np.zeros(n, np.int64), np.zeros(words, np.int64), list[object]()
+                while start_at < n:
+                    out = np.zeros(room, np.int64)
+                    with always_compiled():
+                        start_at = body(*given, start_at, bits, out, ends)
+                    blocks.append((start_at, out[: ends[start_at - 1]].tolist()))
+                found.append((blocks, ends.tolist()))
+            assert found[0] == found[1]
+
+
+def a_few(rng: np.random.Generator, count: int, below: int) -> I64:
+    """Some numbers."""
+    return rng.integers(0, below, count)

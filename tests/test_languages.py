@@ -162,16 +162,6 @@ def test_forcing_cost_of_random_automata_by_every_method() -> None:
                     assert all(found.contains(w) == member for w in words("ab", finer))
 
 
-@pytest.mark.slow
-def test_forcing_cost_of_random_automata_up_to_length_8() -> None:
-    rng = random.Random(6)
-    for _ in range(150):
-        found = Regular("DFA", "python:dfa", some_dfa(rng, rng.randint(2, 4)))
-        for member in (True, False):
-            cost = found.forcing_cost(8, member)
-            assert (None if cost is None else cost.cost) == naive_cost(found, member, (None,) * 8)
-
-
 def test_forcing_costs_of_known_languages_are_exact() -> None:
     def cost(spec: str, n: int, member: bool) -> int:
         found = language(spec).forcing_cost(n, member)

@@ -1,7 +1,7 @@
 """Temporal logic: the evaluator against the textbook, the compiler against the evaluator, and the text forms."""
 
 import itertools
-import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +10,16 @@ import pytest
 from restrict import Head, ModelError, ResourceLimit, UsageError, certify, check, compile_formula
 from restrict.base.arrays import all_words
 from restrict.logic import OPERATORS, apply, atom, evaluate, evaluate_tokens, parse, random_formula, satisfies
+from restrict.logic.counting import Inequality, Predicate, truths
+from restrict.logic.fragments import NAMES, fragment
 from restrict.logic.operators import ALIASES, ARITY, MIRROR
 from restrict.logic.verify import counterexample
-from restrict.model.fileformat import loads
 from restrict.model.rules import Formula as Text
 from restrict.model.trace import run_batch
-from tests import naive, naive_logic
-from tests.marks import heavy_after
+from tests import naive_logic
+from tests.marks import heavy_after, rows_after
 from tests.page_examples import run_examples
+from tests.random_counting import random_in
 
 BITS = ["0", "1"]
 AT = ("last", "first", "every")
@@ -26,7 +28,7 @@ AT = ("last", "first", "every")
 # ---------------------------------------------------------------- semantics
 
 
-@pytest.mark.parametrize("op", [op for op in OPERATORS if ARITY[op]])
+@pytest.mark.parametrize("op", OPERATORS)
 def test_every_operator_against_the_textbook(op: str) -> None:
     """On atoms whose truth values are independent: all words over the four truth assignments to phi and psi."""
     letters = ["n", "f", "s", "b"]  # neither, phi, psi, both
@@ -37,33 +39,6 @@ def test_every_operator_against_the_textbook(op: str) -> None:
         truth = evaluate_tokens(formula, all_words(4, n), letters)
         for word, row in zip(itertools.product(letters, repeat=n), truth.tolist(), strict=True):
             assert row == [naive_logic.holds(tree, word, i) for i in range(n)], (op, word)
-
-
-@pytest.mark.parametrize("op", ["first", "last", "true", "false"])
-def test_constants_against_the_textbook(op: str) -> None:
-    for n in (1, 2, 5):
-        assert evaluate(op, "a" * n).tolist() == [naive_logic.holds((op,), "a" * n, i) for i in range(n)]
-
-
-def test_random_formulas_against_the_textbook() -> None:
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        alphabet = ["a", "b", "c"][: 2 + seed % 2]
-        formula = random_formula(rng, alphabet, int(rng.integers(0, 7)))
-        word = rng.choice(alphabet, size=int(rng.integers(1, 8))).tolist()
-        tree = naive_logic.tree(formula.nodes)
-        assert evaluate(formula, word).tolist() == [naive_logic.holds(tree, word, i) for i in range(len(word))]
-
-
-def test_the_mirror_image_reads_the_word_backwards() -> None:
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
-        formula = random_formula(rng, BITS, 8)
-        words = rng.integers(0, 2, (50, 9))
-        backwards = evaluate_tokens(formula.mirror(), words[:, ::-1], BITS)[:, ::-1]
-        assert (evaluate_tokens(formula, words, BITS) == backwards).all()
-        assert formula.mirror().mirror() == formula
-    assert {MIRROR[MIRROR[op]] == op for op in MIRROR} == {True}
 
 
 def test_words_are_read_and_checked_and_satisfies_looks_at_one_end() -> None:
@@ -85,9 +60,11 @@ def test_words_are_read_and_checked_and_satisfies_looks_at_one_end() -> None:
 # ---------------------------------------------------------------- compilation
 
 
-def agree(seeds: range, most: int) -> int:
-    """Compile random formulas and compare them with the evaluator on all short words; the number of words."""
-    words = 0
+@pytest.mark.parametrize(
+    ("seeds", "most"), rows_after([(range(16), 14), (range(16, 40), 14), (range(10_000), 14), (range(1000), 60)], 1)
+)
+def test_random_formulas_compile_exactly(seeds: range, most: int) -> None:
+    """On all short words, read at every place."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         alphabet, longest = (BITS, 8) if seed % 2 else (["a", "b", "c"], 5)
@@ -98,25 +75,11 @@ def agree(seeds: range, most: int) -> int:
         assert heads <= sum(v.op in MIRROR for v in formula.nodes) + (at == "first")
         for n in range(1, longest + 1):
             tokens = all_words(len(alphabet), n)
-            truth = evaluate_tokens(formula, tokens, alphabet)
-            accepted = run_accept(model, tokens)
+            truth, accepted = evaluate_tokens(formula, tokens, alphabet), run_accept(model, tokens)
             if at == "every":
                 assert (accepted == truth).all(), (seed, str(formula))
             else:
                 assert (accepted[:, -1] == truth[:, 0 if at == "first" else -1]).all(), (seed, str(formula))
-            words += len(tokens)
-    return words
-
-
-@pytest.mark.parametrize("many", heavy_after((16, 40), 1))
-def test_random_formulas_compile_exactly(many: int) -> None:
-    assert agree(range(many), 14) == many // 2 * (510 + 363)
-
-
-@pytest.mark.slow
-def test_thousands_of_random_formulas_compile_exactly() -> None:
-    assert agree(range(10_000, 20_000), 14) == 5000 * (510 + 363)
-    agree(range(20_000, 21_000), 60)
 
 
 @pytest.mark.heavy
@@ -156,7 +119,7 @@ def run_accept(model, tokens):
 
 def test_scores_and_maps_do_not_mention_positions() -> None:
     """Only masks know about order: so every row of a head is the same function of the keys."""
-    for seed in range(100):
+    for seed in range(40):
         model = compile_formula(
             random_formula(np.random.default_rng(seed), BITS, 12, constants=0.2), BITS, at=AT[seed % 3]
         )
@@ -184,21 +147,8 @@ def test_equal_subformulas_share_a_head(text: str, heads: int) -> None:
     formula = parse(text, BITS)
     model = compile_formula(formula, BITS)
     assert sum(isinstance(v, Head) for v in model.variables) == heads
+    assert compile_formula(formula, BITS).content == model.content
     assert counterexample(model, formula, 7)[0] is None
-
-
-def test_the_document_is_what_the_slow_evaluator_runs() -> None:
-    for seed in range(15):
-        rng = np.random.default_rng(seed)
-        formula = random_formula(rng, BITS, 9)
-        model = compile_formula(formula, BITS)
-        assert model.content is not None
-        document = naive.load(json.loads(model.content))
-        word = rng.integers(0, 2, 6)
-        label = naive.output(document, [BITS[token] for token in word])
-        assert (label == "accept") == evaluate_tokens(formula, word, BITS)[-1]
-        assert loads(model.content).digest == model.digest
-        assert compile_formula(formula, BITS).content == model.content
 
 
 def test_certificates_of_compiled_formulas_are_verified() -> None:
@@ -416,3 +366,228 @@ def test_the_page_lists_every_operator_with_its_letter() -> None:
     assert {(k, v) for v, k in ALIASES.items() if v.isalpha()} == {
         (op, letter) for op, letter in listed.items() if letter
     }
+
+
+# ----------------------------------------------------------------
+# Star-free languages as formulas: equal to a regular expression on all short words.
+
+
+ODD = "0*1(?:0*10*1)*0*"
+ODD_OF_FIVE = f"(?=.{{0,4}}$){ODD}|.*(?=.{{5}}$){ODD}"
+
+# name: alphabet, formula, where it is read, regular expression of the non-empty words
+LANGUAGES = {
+    "1*": ("01", "historically 1", "last", "1*"),
+    "1*, from the front": ("01", "always 1", "first", "1*"),
+    "contains 11": ("01", "once (1 and previous 1)", "last", ".*11.*"),
+    "contains 11, from the front": ("01", "F (1 & X 1)", "first", ".*11.*"),
+    "no two consecutive ones": ("01", "historically (1 implies weak previous 0)", "last", "(0|10)*1?"),
+    "(ab)*": ("ab", "b & H((a -> Z b) & (b -> Y a))", "last", "(ab)*"),
+    "(ab)*, from the front": ("ab", "a & G((a -> X b) & (b -> N a))", "first", "(ab)*"),
+    "a*b*": ("ab", "historically (a implies historically a)", "last", "a*b*"),
+    "a*b*, by weak until": ("ab", "a weak until always b", "first", "a*b*"),
+    "ends with a": ("ab", "a", "last", ".*a"),
+    "starts with a": ("ab", "a", "first", "a.*"),
+    "starts with a, read at the end": ("ab", "once (a and first)", "last", "a.*"),
+    "first = last": ("ab", "a iff once (first and a)", "last", "a|b|a.*a|b.*b"),
+    "a then never b": ("ab", "once (a and always a)", "last", ".*a"),
+    "b since a": ("ab", "b since a", "last", ".*ab*"),
+    "second to last is a": ("ab", "previous a", "last", ".*a."),
+    "aab somewhere": ("ab", "eventually (a and next (a and next b))", "first", ".*aab.*"),
+    "exactly one 1": ("01", "once 1 and historically (1 implies strict historically 0)", "last", "0*10*"),
+    "at least two ones": ("01", "strict once 1 and 1 or once (1 and strict once 1)", "last", ".*1.*1.*"),
+    "even positions free, short": ("01", "previous previous previous first", "last", "...."),
+    "flip-flop": ("wsr", "(not s) since w", "last", "[wsr]*w[wr]*"),
+    "a before b before c": ("abc", "once (c and once (b and once a))", "last", ".*a.*b.*c.*"),
+    "a*b*c*": ("abc", "H((a -> H a) & (b -> H !c))", "last", "a*b*c*"),
+    "(abc)*": ("abc", "c & H((a -> Z c) & (b -> Y a) & (c -> Y b))", "last", "(abc)*"),
+    "balanced, depth 1": ("()", "')' & H(('(' -> Z ')') & (')' -> Y '('))", "last", r"(\(\))*"),
+    "odd among the last five": (
+        "01",
+        f"1 xor ({' xor '.join('Y ' * p + '1' for p in range(1, 5))})",
+        "last",
+        ODD_OF_FIVE,
+    ),
+    "everything": ("01", "true", "last", ".*"),
+    "nothing": ("01", "false", "last", "(?!)"),
+}
+
+
+def words(alphabet: str, n: int) -> list[str]:
+    return ["".join(w) for w in itertools.product(alphabet, repeat=n)]
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_formula_is_the_regular_expression(name: str) -> None:
+    alphabet, formula, at, pattern = LANGUAGES[name]
+    symbols = list(alphabet)
+    model = compile_formula(formula, symbols, at=at)
+    parsed = parse(formula, symbols)
+    language = re.compile(pattern)
+    for n in range(1, 9 if len(alphabet) == 2 else 7):
+        member = [bool(language.fullmatch(word)) for word in words(alphabet, n)]
+        tokens = all_words(len(alphabet), n)
+        assert evaluate_tokens(parsed, tokens, symbols)[:, -1 if at == "last" else 0].tolist() == member
+        values = run_batch(model.at(n), tokens).values[model.output.variable][:, -1]
+        assert np.isin(values, sorted(model.output.accept or ())).tolist() == member
+
+
+# ----------------------------------------------------------------
+# Temporal logic that counts: parsed, printed, evaluated, sorted into the logics of sections 4.1 to 4.5.
+
+
+AB = ["0", "1"]
+
+
+def random_formulas(seed: int, count: int) -> list[tuple[str, bool, object]]:
+    rng = np.random.default_rng(seed)
+    return [
+        (name, past, random_in(rng, AB, int(rng.integers(1, 7)), name, past=past))
+        for _ in range(count)
+        for name in NAMES
+        for past in (False, True)
+    ]
+
+
+def test_the_evaluator_agrees_with_counting_by_hand() -> None:
+    for _, _, formula in random_formulas(1, 12):
+        tree = naive_logic.tree(formula.nodes)
+        for n in (1, 2, 3, 5):
+            words = all_words(2, n)[:: max(1, 2**n // 8)]
+            found = evaluate_tokens(formula, words, AB)
+            for word, row in zip(words, found, strict=True):
+                spelled = [AB[token] for token in word]
+                assert row.tolist() == [naive_logic.holds(tree, spelled, i) for i in range(n)], (formula, spelled)
+
+
+def test_what_is_printed_is_read_back() -> None:
+    for _, _, formula in random_formulas(2, 40):
+        assert parse(str(formula), AB) == formula
+        assert formula.mirror().mirror().symbols == formula.symbols
+    assert {MIRROR[MIRROR[op]] == op for op in MIRROR} == {True}
+
+
+def test_the_mirror_image_reads_the_word_backwards() -> None:
+    words = all_words(2, 5)
+    for _, _, formula in random_formulas(3, 30):
+        assert np.array_equal(
+            evaluate_tokens(formula.mirror(), words[:, ::-1], AB)[:, ::-1], evaluate_tokens(formula, words, AB)
+        )
+
+
+def test_random_formulas_stay_in_their_fragment() -> None:
+    for name, past, formula in random_formulas(4, 60):
+        found = fragment(formula)
+        assert NAMES.index(found.name) <= NAMES.index(name)
+        assert found.name != "temporal" or name in ("temporal", "temporal-counting")
+        assert found.past or not past
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "future"),
+    [
+        ("previous 1 and not next 0", "previous-next", "next"),
+        ("1 since 0", "since-until", ""),
+        ("1 strict since 0", "temporal", ""),
+        ("eventually previous 1", "temporal", "eventually"),
+        ("#past 1 > #all 0", "counting", "#all"),
+        ("{x % 2 == 1}(position)", "counting", ""),
+        ("once #past 1 > 2", "temporal-counting", ""),
+        ("odd(#future 1) since last", "temporal-counting", "#future"),
+    ],
+)
+def test_each_formula_has_its_least_fragment(text: str, name: str, future: str) -> None:
+    found = fragment(parse(text, AB))
+    assert (found.name, found.future) == (name, future)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "truth"),
+    [
+        ("odd(#past 1)", "1101", [1, 0, 0, 1]),
+        ("#past 1 mod 3 = 0", "1110", [0, 0, 1, 1]),
+        ("#past 1 mod 3 != 0", "1110", [1, 1, 0, 0]),
+        ("2 * #past 1 > position + 1", "0111", [0, 0, 1, 1]),
+        ("2*#all 1 > length", "0110", [0, 0, 0, 0]),
+        ("position = 2", "0000", [0, 0, 1, 0]),
+        ("(position) mod 2 = 1", "0000", [0, 1, 0, 1]),
+        ("length mod 2 = 0", "000", [0, 0, 0]),
+        ("# 1 + 1 <= #future (1 or 0) - #future 0", "0011", [1, 1, 1, 0]),
+        ("{x * x <= n}(#past 1)", "1111", [1, 1, 0, 0]),
+        ("{(x if x < 2 else n) == 4}(position)", "1111", [0, 0, 1, 1]),
+        ("-#past 1 < -1", "111", [0, 1, 1]),
+        ("not #past 1 ≥ 2", "111", [1, 0, 0]),
+        ("1 > 2", "00", [0, 0]),
+        ("even(#all ('0' and previous 1))", "1010", [1, 1, 1, 1]),
+    ],
+)
+def test_examples_have_the_truth_counted_by_hand(text: str, word: str, truth: list[int]) -> None:
+    assert evaluate(text, word, AB).astype(int).tolist() == truth
+
+
+def test_barcelos_parity_without_numerical_predicates() -> None:
+    """Section 4.5: no position has as many 1s strictly to its left as at it or to its right."""
+    text = "not once #past (previous 1) = #future 1"
+    for word in all_words(2, 7):
+        assert evaluate(text, [AB[token] for token in word], AB)[-1] == word.sum() % 2
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "reason"),
+    [
+        ("#past not 1 > 2", 7, "must be in parentheses"),
+        ("#past 1", 1, "a number is no formula"),
+        ("1 and #past 1", 3, "a number is no formula"),
+        ("#past 1 > 2 > 3", 13, "need parentheses"),
+        ("#past 1 * #past 0 > 2", 9, "not linear"),
+        ("#past 1 mod 0 = 1", 9, "positive number"),
+        ("#past 1 mod 3 = 5", 15, "below 3"),
+        ("#foo 1 > 2", 1, "no operator '#foo'"),
+        ("{x**2}(#past 1)", 1, "does not parse"),
+        ("{isqrt(x) == 1}(position)", 1, "may not use hash or isqrt"),
+        ("odd(#past 1 + #past 0)", 1, "one count or the position"),
+        ("#past 1 mod 2 + 1 = 1", 15, "a remainder is compared"),
+        ("(1 and 0) > 2", 11, "a formula; count it"),
+        ("#past 1 >", 10, "a formula is expected after '>'"),
+        ("99999999999 > #past 1", 1, "a number larger"),
+        ("1000000000 * #past 1 * 10 > 0", 22, "a number larger"),
+        ("{x % 2(position)", 1, "no operator"),
+        ("#past 1 = ", 11, "the formula ends there"),
+        ("3 + 1", 1, "a number is no formula"),
+    ],
+)
+def test_faults_point_at_the_column(text: str, column: int, reason: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse(text, AB)
+    assert f"column {column}:" in str(error.value)
+    assert reason in str(error.value)
+
+
+def test_words_beside_numbers_stay_symbols_elsewhere() -> None:
+    assert parse("position and length", ["position", "length"]).symbols == ("length", "position")
+    assert parse("odd or mod or even").symbols == ("even", "mod", "odd")
+    assert evaluate("#past 1 > #past 0", "110").tolist() == [True, True, True]
+
+
+def test_predicates_that_divide_by_zero_or_are_huge_are_refused() -> None:
+    with pytest.raises(UsageError, match="divides by zero"):
+        evaluate("{1 // x == 1}(position)", "00", AB)
+    text = " * ".join(["(x + 1000000)"] * 4)
+    with pytest.raises(ResourceLimit, match="62 bits"):
+        evaluate(f"{{{text} > 3}}(position)", "00", AB)
+    assert truths("min(x, 2) == max(x - 1, 0) or abs(x - 5) == 0", 5).tolist() == [
+        True, False, False, True, False, True,
+    ]  # fmt: skip
+
+
+def test_a_hard_attention_program_cannot_count() -> None:
+    with pytest.raises(UsageError, match="cannot"):
+        compile_formula("odd(#past 1)", AB)
+
+
+def test_like_terms_are_collected() -> None:
+    formula = parse("#past 1 + #past 1 > #past 1 + 3 - #past 0", AB)
+    (detail,) = [node.detail for node in formula.nodes if node.detail is not None]
+    assert detail == Inequality(">", (1, 1), ("past", "past"), -3)
+    (detail,) = [node.detail for node in parse("odd(2 * #past 1 + 1)", AB).nodes if node.detail is not None]
+    assert detail == Predicate("(2 * x + 1) % 2 == 1", "past")

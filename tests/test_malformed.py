@@ -9,19 +9,34 @@ what refuses some case, and so is every entry of the tables of fields.
 import ast
 import hashlib
 import json
-import random
 import traceback
 from bisect import bisect_left
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy.random import Generator, default_rng
 
+from restrict.base.errors import RestrictError
+from restrict.certificate.certificate import Certificate
+from restrict.certificate.lower_bound import LowerBound
+from restrict.certificate.refutation import Refutation
+from restrict.checker.account import Reject
+from restrict.checker.main import verify
+from restrict.model.fileformat import loads
+from restrict.soft.models.format import loads as soft_loads
+from restrict.soft.restriction.claim import SoftCertificate
 from tests import soft_mutations
 from tests import trusted as check
 from tests.clock import quicker_than
 from tests.commands import typed
+from tests.fuzzing.changes import bytes_changed
+from tests.fuzzing.kinds import Trial, sealed
 from tests.marks import heavy_after
+from tests.test_account import FORCES, LAST, proof
+from tests.test_how_wrong import COPIES, EVERY, cost, deviates
+from tests.wrong_ways import Document, everywhere, model
 
 CORPUS = Path(__file__).parent / "corpus" / "malformed"
 CASES = sorted(
@@ -200,25 +215,65 @@ def test_control_characters_and_surrogates_in_a_quotation_are_escaped(
         assert len(line) < 1000
 
 
+# -- The package's readers, which use the checker's tables.
+
+RECORDS = {
+    "refutation-": Refutation,
+    "bound-": LowerBound,
+    "soft-cert-": SoftCertificate,
+    "soft-": None,
+    "length-": None,
+}
+"""What is read of a case by the start of its name, where that is no certificate."""
+LENIENT = {"soft-no-room", "soft-scale-zero", "soft-table-too-short", "soft-file-key"}
+"""Softmax models that are read: three say nothing at one length alone, and the library takes any key."""
+LENIENT |= {f"soft-term-{fault}" for fault in (
+    "floor-zero", "irrational-floor", "irrational-if", "irrational-power", "log-maybe-zero", "log-zero",
+    "power-fraction", "power-large", "power-zero", "sqrt-negative", "zero", "zero-bounds",
+)}  # fmt: skip
+"""Whether a term has a value is seen at its positions."""
+
+
+def package(case: str) -> tuple[str, str]:
+    """What the package's readers say of a case, and whether of the model or of the proof; nothing where they read both,
+    since whether a proof is about its model is seen with both files alone."""
+    model, proof = files(case)
+    try:
+        if model.suffix == ".safetensors":
+            soft_loads(model.read_bytes())
+        else:
+            n = json.loads(proof.read_bytes()).get("n", 5) if model.name != "good.model.json" else 5
+            loads(model.read_bytes(), "model", CORPUS).at(n)
+    except RestrictError as error:
+        return "model", str(error)
+    record = next((kind for start, kind in RECORDS.items() if case.startswith(start)), Certificate)
+    try:
+        if record is not None:
+            record.load(proof)
+    except RestrictError as error:
+        return "proof", str(error).replace(f"{proof}: ", "certificate: ")
+    return "", ""
+
+
+def test_the_package_refuses_a_malformed_file_for_what_the_checker_says() -> None:
+    """Every model that the checker refuses, and the proofs that are wrong by themselves; most in the same words."""
+    same, refused = 0, 0
+    for case in CASES:
+        with pytest.raises(check.Reject) as caught:
+            check.verify(*(path.read_bytes() for path in files(case)), folder=CORPUS)
+        line, (which, said) = str(caught.value), package(case)
+        of_model = not line.startswith("certificate: ")
+        assert (which == "model") == of_model or case in LENIENT, (case, line, said)
+        assert "\n" not in said
+        assert which != "proof" or said.startswith("certificate: "), "the file is named"
+        refused, same = refused + bool(said), same + (said.removeprefix("model: ") == line.removeprefix("model: "))
+    assert refused > 390
+    assert same > 230, "most are read with one table"
+
+
 # -- Mutations: whatever the bytes, an answer.
 
 SEEDS = pytest.mark.parametrize("seeds", heavy_after((range(600), range(3000)), 1))
-PIECES = [
-    b"[", b"]", b"{", b"}", b'"', b",", b":", b"-", b"0", b"9" * 30, b"1e9", b"null", b"true", b"\\", b"\xff", b"(",
-    b"%",
-]  # fmt: skip
-
-
-def mutate(data: bytes, rng: random.Random) -> bytes:
-    """A truncation, or a few random bytes or tokens put in, taken out or exchanged."""
-    if rng.random() < 0.2:
-        return data[: rng.randrange(len(data))]
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(len(changed))
-        piece = rng.choice(PIECES) if rng.random() < 0.7 else bytes([rng.randrange(256)])
-        changed[at : at + rng.randint(0, 2)] = piece
-    return bytes(changed)
 
 
 def code_of(model: bytes, certificate: bytes) -> int:
@@ -229,62 +284,51 @@ def code_of(model: bytes, certificate: bytes) -> int:
     return 0
 
 
-@pytest.mark.parametrize("case", ["good", "good-refutation", "good-bound", "good-length", "good-soft"])
-@SEEDS
-def test_a_mutated_certificate_never_crashes(case: str, seeds: range) -> None:
-    model, certificate = (path.read_bytes() for path in files(case))
-    codes = {code_of(model, mutate(certificate, random.Random(seed))) for seed in seeds}
-    assert codes <= {0, 3, 4, 5}
-    assert {0, 4} <= codes
+TERM = ["n", "i", "sqrt(", "log(", "exp(", "cospi(", "sinpi(", "(", ")", "+", "-", "*", "/", "//", "%", "**", "if"]
+TERM += ["else", "==", "<", "0", "1", "64", "0.5", "1e9", "1e-999", "9.25e3", "and", "e", ".", "\u0663"]
+EXPRESSION = ["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
+EXPRESSION += ["(", ")", ",", "+", "-", "*", "//", "%", "==", "<", "<=", "0", "1", "7"]
 
 
-@pytest.mark.parametrize("case", ["good", "good-soft"])
+def with_any_term(rng: Generator, content: bytes) -> bytes:
+    """Words of terms in any order, in a model whose header is made anew."""
+    made = soft_mutations.opened(content)
+    made.document["position"]["terms"] = ["".join(rng.choice(TERM, rng.integers(1, 8)))]
+    return made.to_bytes()
+
+
+def with_any_expression(rng: Generator, content: bytes) -> bytes:
+    """Words of expressions in any order."""
+    model = json.loads(content)
+    model["variables"][0] |= {"query": "token", "score": " ".join(rng.choice(EXPRESSION, rng.integers(1, 10)))}
+    return json.dumps(model).encode()
+
+
+@pytest.mark.parametrize(
+    ("case", "change"),
+    [
+        *((case, None) for case in ("good", "good-refutation", "good-bound", "good-length", "good-soft")),
+        *(("good", bytes_changed), ("good-soft", bytes_changed)),
+        *(("good-soft", with_any_term), ("good", with_any_expression)),
+    ],
+)
 @SEEDS
-def test_a_mutated_model_never_crashes(case: str, seeds: range) -> None:
-    """The digest is put right, so that the mutation reaches the model's reader and not only the digest's comparison."""
+def test_what_is_mutated_never_crashes(
+    case: str, change: Callable[[Generator, bytes], bytes] | None, seeds: range
+) -> None:
+    """A certificate, or a model: then the digest is put right, so that the mutation reaches the model's reader."""
     model, certificate = (path.read_bytes() for path in files(case))
     digest = hashlib.sha256(model).hexdigest().encode()
     codes = set()
     for seed in seeds:
-        mutated = mutate(model, random.Random(seed))
-        codes.add(code_of(mutated, certificate.replace(digest, hashlib.sha256(mutated).hexdigest().encode())))
+        rng = default_rng(seed)
+        if change is None:
+            codes.add(code_of(model, bytes_changed(rng, certificate)))
+        else:
+            mutated = change(rng, model)
+            codes.add(code_of(mutated, certificate.replace(digest, hashlib.sha256(mutated).hexdigest().encode())))
     assert codes <= {0, 3, 4, 5}
-    assert {0, 4} <= codes
-
-
-@SEEDS
-def test_a_mutated_term_never_crashes(seeds: range) -> None:
-    """Words of terms in any order, in a model whose header is made anew."""
-    content, certificate = (path.read_bytes() for path in files("good-soft"))
-    words = ["n", "i", "sqrt(", "log(", "exp(", "cospi(", "sinpi(", "(", ")", "+", "-", "*", "/", "//", "%", "**", "if"]
-    words += ["else", "==", "<", "0", "1", "64", "0.5", "1e9", "1e-999", "9.25e3", "and", "e", ".", "\u0663"]
-    made, claim = soft_mutations.opened(content), json.loads(certificate)
-    codes = set()
-    for seed in seeds[::2]:
-        rng = random.Random(seed)
-        made.document["position"]["terms"] = ["".join(rng.choices(words, k=rng.randint(1, 7)))]
-        data = made.to_bytes()
-        claim["model"]["sha256"] = hashlib.sha256(data).hexdigest()
-        codes.add(code_of(data, json.dumps(claim).encode()))
-    assert codes <= {0, 3, 4, 5}
-    assert {0, 4} <= codes
-
-
-@SEEDS
-def test_a_mutated_expression_never_crashes(seeds: range) -> None:
-    model, certificate = (json.loads(path.read_text()) for path in files("good"))
-    words = ["n", "i", "j", "q", "k", "and", "or", "not", "if", "else", "min(", "max(", "abs(", "hash(", "isqrt("]
-    words += ["(", ")", ",", "+", "-", "*", "//", "%", "==", "<", "<=", "0", "1", "7"]
-    codes = set()
-    for seed in seeds:
-        rng = random.Random(seed)
-        model["variables"][0]["query"] = "token"
-        model["variables"][0]["score"] = " ".join(rng.choices(words, k=rng.randint(1, 9)))
-        data = json.dumps(model).encode()
-        certificate["model"]["sha256"] = hashlib.sha256(data).hexdigest()
-        codes.add(code_of(data, json.dumps(certificate).encode()))
-    assert codes <= {0, 3, 4, 5}
-    assert {3, 4} <= codes
+    assert {3 if change is with_any_expression else 0, 4} <= codes
 
 
 # -- Exit codes 2 and 5.
@@ -340,3 +384,42 @@ def test_work_beyond_the_limit_is_refused(capsys: pytest.CaptureFixture[str]) ->
     code, line = outcome(capsys, *files("good"), "--limit", str(least - 1))
     assert code == 5
     assert f"needs at least {least} steps, beyond the limit of {least - 1}" in line
+
+
+# ----------------------------------------------------------------
+# Places of the checker that say "not established" and that mutants seldom come to: each with its words.
+
+
+def with_score(score: object) -> Trial:
+    """The proof of what a model says that copies the last token, for a model with another score."""
+    head = {**LAST["variables"][0], "key": "token", "score": score}
+    return proof(FORCES, {**LAST, "variables": [head]})
+
+
+def claimed(document: Document, claim: Document) -> Trial:
+    """A claim of anybody's, with the engine's layers."""
+    return sealed(*everywhere(document, claim))
+
+
+EVEN = {"name": "o", "kind": "map", "args": ["token"], "domain": 2, "map": "token and n % 2 == 0"}
+AT_EVEN = {**model(), "variables": [EVEN], "output": {"variable": "o", "position": "last", "accept": [1]}}
+NOT_ESTABLISHED: dict[str, Trial] = {
+    "a table over positions is not covered": with_score({"table": {"axes": ["j"], "values": [0, 1, 2, 3]}}),
+    "mixes an order by j with other functions": with_score("j if k else j % 1"),
+    "weighs j against the key": with_score("j if k else 2 * j"),
+    "with a constant in one branch and with i or n in another": with_score("i + j if k else 0"),
+    "at some positions above and at others below a constant": with_score("j if k else 3"),
+    "no claim is about lengths below 1": claimed(model(), cost([1], [0], 0)),
+    "a set that is reached at one length is not a turn later": claimed(AT_EVEN, cost([-1, -1, 1], [0], 2)),
+    "it has no state for the word": claimed(EVERY, deviates({**COPIES, "left": [[-1, -1]]}, "ab", 1)),
+    "claim.machine: it has no state for the word": claimed(EVERY, deviates({**COPIES, "right": [[-1, -1]]}, "ab", 0)),
+}
+
+
+@pytest.mark.parametrize("words", NOT_ESTABLISHED)
+def test_it_is_not_established_for_this_reason(words: str) -> None:
+    trial = NOT_ESTABLISHED[words]
+    with pytest.raises(Reject) as caught:
+        verify(trial.model, trial.proof)
+    assert caught.value.code == 3
+    assert words in str(caught.value)

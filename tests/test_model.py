@@ -15,10 +15,14 @@ from safetensors.numpy import save_file
 
 import restrict
 from restrict import Dot, Head, Map, Model, Output, Table
-from restrict.base.errors import ModelError, ResourceLimit, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, RestrictError, UsageError
 from restrict.elaboration.check import ENTRIES, tabulated
+from restrict.elaboration.trusted import trusted_check
 from restrict.model.examples.builtin import BUILTINS
+from restrict.model.expr_parser import parse
 from restrict.model.fileformat import dumps, load, loads, save, to_document
+from tests import documents
+from tests import trusted as check
 from tests.marks import heavy_after
 
 BITS = ("0", "1")
@@ -237,47 +241,6 @@ def test_a_second_use_of_a_name_is_reported_where_it_is() -> None:
 # ---------------------------------------------------------------- files
 
 
-@pytest.mark.parametrize(
-    ("more", "reason"),
-    [
-        ({"format": "restrict-model/2"}, 'm.json: format: expected restrict-model/1, not "restrict-model/2"'),
-        ({"frog": 1}, 'm.json: top level: unknown key: "frog"; known here: format, name'),
-        ({"variables": [{"name": "a", "kind": "frog"}]}, 'm.json: variables[0].kind: expected map or head, not "frog"'),
-        ({"variables": [{"kind": "map", "name": "a"}]}, "m.json: variables[0]: the key args is missing"),
-        ({"alphabet": "01"}, 'm.json: alphabet: expected a list, not "01"'),
-        ({"alphabet": [0, 1]}, "m.json: alphabet[0]: expected a symbol of 1 to 64 characters"),
-        ({"name": None}, "m.json: name: expected a string of 1 to 200 characters"),
-        ({"output": {"variable": "seen", "position": "last", "accept": [1, 1]}}, "output.accept: a value occurs twice"),
-        (
-            {"output": {"variable": "seen", "position": "last", "labels": ["a", ""]}},
-            "output.labels[1]: expected a non-empty string",
-        ),
-        ({"files": {"../a": "0" * 64}}, 'files: a file name has no path separator: "../a"'),
-        ({"files": {"a": "0"}}, "files.a: expected 64 lower-case hex digits"),
-    ],
-)
-def test_a_malformed_file_is_refused_with_file_place_and_reason(more: dict[str, Any], reason: str) -> None:
-    assert reason in refusal(lambda: read(**more))
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "m.json: top level: not JSON"),
-        ("{", "m.json: top level: not JSON"),
-        ('{"a": 1, "a": 2}', 'm.json: top level: a key occurs twice: "a"'),
-        ('{"a": 1.5}', "m.json: top level: only integers are allowed: 1.5"),
-        ('{"a": NaN}', "m.json: top level: only integers are allowed: NaN"),
-        ('{"a": 9223372036854775808}', "m.json: top level: an integer is outside -2^63 .. 2^63-1: 9223372036854775808"),
-        ("[" * 70 + "]" * 70, "m.json: top level: nested more than 64 deep"),
-        ("[" * 100_000, "m.json: top level: nested far more than 64 deep"),
-        ("[]", "m.json: top level: expected an object, not a list of 0"),
-    ],
-)
-def test_what_is_not_strict_json_is_refused(text: str, reason: str) -> None:
-    assert reason in refusal(lambda: loads(text.encode(), "m.json"))
-
-
 def with_file(folder: Path, array: np.ndarray, digest: str | None = None) -> Path:
     """A model whose head reads its score from a tensor file."""
     save_file({"t": array}, folder / "a.safetensors")
@@ -299,12 +262,10 @@ def test_a_table_may_lie_in_a_safetensors_file(tmp_path: Path, kind: type) -> No
         save(model, tmp_path / "copy.json")
 
 
-def test_a_tensor_file_that_is_missing_changed_or_of_floats_is_refused(tmp_path: Path) -> None:
+def test_a_tensor_file_that_is_missing_or_changed_is_refused(tmp_path: Path) -> None:
     path = with_file(tmp_path, np.array([0, 1]), digest="0" * 64)
     message = refusal(lambda: load(path))
     assert message == f"{path}: a.safetensors: top level: its SHA-256 is not the one under files in the model"
-    path = with_file(tmp_path, np.array([0.5, 1.0]))
-    assert "a.safetensors: t.dtype: expected I64 or I32" in refusal(lambda: load(path))
     (tmp_path / "a.safetensors").unlink()
     assert "a.safetensors: cannot be read" in refusal(lambda: load(path), UsageError)
 
@@ -322,14 +283,6 @@ def test_bytes_left_over_in_a_tensor_file_do_not_matter_to_the_engine_or_the_che
     path.write_text(json.dumps(text))
     model = load(path)
     assert restrict.check(model, restrict.certify(model, 5)).startswith("s VERIFIED")
-
-
-def test_a_tensor_file_that_the_model_does_not_list_is_refused(tmp_path: Path) -> None:
-    path = with_file(tmp_path, np.array([0, 1]))
-    text = json.loads(path.read_text())
-    del text["files"]
-    path.write_text(json.dumps(text))
-    assert 'the file is not listed under files: "a.safetensors"' in refusal(lambda: load(path))
 
 
 def test_checking_after_the_tensor_file_is_gone_is_a_usage_error(tmp_path: Path) -> None:
@@ -502,3 +455,66 @@ def test_the_gate_of_the_format_page_tells_no_match_from_nothing_visible() -> No
             last = max((i for i, symbol in enumerate(word) if symbol == "1"), default=None)
             expected = "3" if last is None else "2" if last == 0 else word[last - 1]
             assert model.run(word).output == expected
+
+
+# ----------------------------------------------------------------
+# Package and checker read models in the same way, so that an elaborated proof is about the same program.
+
+
+def encoded(document: dict[str, object]) -> bytes:
+    """A document as a file."""
+    return json.dumps(document).encode()
+
+
+def test_known_keys_of_an_enormous_domain_are_scanned() -> None:
+    """Found by the fuzzer: the engine refuses a row of so many pairs; the certificate leaves one for each position."""
+    n, wide = 300, 1 << 62
+    key = documents.head("a", "0", "position", mask="strict_future", domain=wide)
+    out = documents.head("b", "q != k", "a", key="a", query="position")
+    model = encoded(documents.model(key, out, position="last", name="wide"))
+    claim = {"free": n, "c": 0, "dependencies": [], "values": [1]}
+    certificate = encoded(
+        {
+            "format": "restrict-certificate/1",
+            "model": {"name": "wide", "sha256": hashlib.sha256(model).hexdigest()},
+            "n": n,
+        }
+        | {"target": "last", "fixed": [], "cone": {"a": [[0, n]], "b": [[n - 1, 1]]}, "claim": claim}
+    )
+    assert check.verify(model, certificate).startswith(f"s VERIFIED n={n} ")
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        ("hash(1) * 3 + k", 4), ("k // (1 < 2)", 4), ("9223372036854775807 * (1 > 2) * 2 + k", 4),
+        ("hash(1) // 3 + k", 0), ("min(" + ", ".join(["k", "1"] * 700) + ")", 0), ("k" + " < 2" * 1500, 0),
+        ("hash(" + ", ".join(["k", "1"] * 90) + ") // 2", 0),
+    ],
+)  # fmt: skip
+def test_package_and_checker_read_the_same_expressions(score: str, expected: int) -> None:
+    """A hash and a comparison have an interval, not a value, before interval analysis; no width is too wide."""
+    data = encoded(documents.model(documents.head("h", score, key="token"), position="last"))
+    certificate = {
+        "format": "restrict-certificate/1",
+        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
+        **{"n": 3, "target": "last", "fixed": [], "cone": "all"},
+        "claim": {"free": 3, "c": 3, "dependencies": [[0, 3]], "values": [0, 1]},
+    }
+    try:
+        trusted_check(data, json.dumps(certificate).encode(), None, "certificate", 10**6)
+        code = 0
+    except RestrictError as error:
+        code = error.exit_code
+    assert code == expected
+    try:
+        loads(data).at(3)
+        package = 0
+    except ModelError:
+        package = 4
+    assert package == expected
+
+
+def test_a_hash_of_thousands_is_a_limit_of_the_package() -> None:
+    with pytest.raises(ResourceLimit, match="hashes more than 200"):
+        parse(f"hash({', '.join(['k'] * 1500)})", frozenset("k"))

@@ -4,14 +4,13 @@ the truth on the random programs of tests/test_differential.py."""
 import itertools
 import json
 import re
-import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import documents, naive
-from tests.documents import Document, dot, map_, table, tensor_file
+from tests.documents import Document, dot, map_, table
 
 FORMAT_PAGE = Path(__file__).resolve().parent.parent / "docs" / "format.md"
 program = documents.model
@@ -23,15 +22,6 @@ def head(**more: Any) -> Document:
 
 
 # --- expressions ---
-
-
-def test_hash_of_one_number_step_by_step() -> None:
-    h = 0x9E3779B97F4A7C15 ^ 5
-    h = (h * 0xD6E8FEB86659FD93) % 2**64
-    h = h ^ (h // 2**32)
-    h = (h * 0xD6E8FEB86659FD93) % 2**64
-    h = h ^ (h // 2**32)
-    assert naive.evaluate("hash(5)", {}) == h // 2
 
 
 def test_hash_of_two_numbers_step_by_step() -> None:
@@ -67,19 +57,6 @@ def test_the_model_of_the_formats_page() -> None:
     assert naive.run(model, "00100", 5).values["seen"] == [1] * 5
     assert naive.run(model, "00101").trace["seen"] == [2] * 5
     assert naive.run(model, [0, 0, 0]).trace["seen"] == [0] * 3
-
-
-def test_the_certificate_of_the_formats_page() -> None:
-    model, certificate = (naive.load(example) for example in page_examples()[:2])
-    n, claim = certificate["n"], certificate["claim"]
-    fixed = {start + step: symbol for start, count, symbol in certificate["fixed"] for step in range(count)}
-    abstract = naive.abstract_run(model, n, fixed, certificate["cone"])
-    assert len(naive.free_positions(model, n, fixed)) == claim["free"]
-    assert abstract.values["out", n - 1] == set(claim["values"])
-    assert abstract.dependencies["label", n - 1] == set()
-    assert claim["dependencies"] == []
-    assert abstract.values["out", 0] == {0, 1}
-    assert naive.true_values(model, n, fixed)["label", n - 1] == {"accept"}
 
 
 @pytest.mark.parametrize(
@@ -127,20 +104,6 @@ def test_tables_and_dot_products_score_by_their_entries() -> None:
     assert naive.key_of(scored["variables"][0]) is None
     constant = program(map_("m", ["token"], 2, table("", 1)))
     assert naive.output(constant, "00") == [1, 1]
-
-
-@pytest.mark.parametrize(("dtype", "code"), [("I8", "b"), ("I16", "h"), ("I32", "i"), ("I64", "q"), ("U8", "B")])
-def test_tensors_of_a_file_are_read(tmp_path: Path, dtype: str, code: str) -> None:
-    values = [0, 1, 0, 1, 0, 2]
-    data = b"xy" + struct.pack(f"<6{code}", *values)
-    entry = {"dtype": dtype, "shape": [2, 3], "data_offsets": [2, len(data)]}
-    header = {"t": entry, "__metadata__": {"by": "test"}}
-    (tmp_path / "a.safetensors").write_bytes(tensor_file(header, data))
-    score = {"table": {"axes": ["k", "i"], "file": "a.safetensors", "tensor": "t"}}
-    (tmp_path / "m.json").write_text(json.dumps(program(head(score=score))), encoding="utf-8")
-    model = naive.load(tmp_path / "m.json")
-    assert model["variables"][0]["score"]["table"]["values"] == [[0, 1, 0], [1, 0, 2]]
-    assert naive.run(model, "010").trace["h"] == [1, 0, 1]
 
 
 def test_labels_name_the_values_of_the_output() -> None:

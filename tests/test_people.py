@@ -7,13 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import restrict
 from restrict.base.errors import ModelError, UsageError
 from restrict.base.wording import DISTRIBUTION, install
-from restrict.cli import main as command_line
 from restrict.cli import names
 from restrict.cli.main import for_the_shell
 from restrict.languages.dfa import Dfa
@@ -21,36 +19,10 @@ from restrict.languages.source import READERS
 from restrict.model.source import GENERATORS
 from restrict.report.figure import figure_of_dfa
 from restrict.soft.models.source import GENERATORS as SOFT
+from tests.commands import Shell
 from tests.marks import heavy_after
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    """Exit code and output of a command line."""
-    code = command_line._run([str(word) for word in words])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-@pytest.fixture
-def trained(tmp_path: Path) -> Path:
-    """Weights with names that no reader knows."""
-    from safetensors.numpy import save_file
-
-    path = tmp_path / "mine.safetensors"
-    save_file({"blocks.0.wq": np.zeros((2, 2), np.float32)}, path)
-    return path
-
-
-@pytest.mark.parametrize("words", [["certify", "-n", 5], ["refute", "-L", "parity", "-n", 5], ["import", "weights"]])
-def test_softmax_weights_point_to_soft_import(
-    words: list[object], trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    rest = [*words[1:], trained] if words[0] != "import" else ["weights", trained, "-o", tmp_path / "m.json"]
-    code, _, err = said(capsys, words[0], *rest)
-    assert code == 4
-    assert "`restrict soft import`" in err
 
 
 def test_the_checker_says_how_to_write_a_built_in_model(tmp_path: Path) -> None:
@@ -75,8 +47,8 @@ def test_errors_in_python_speak_of_python_and_are_value_errors() -> None:
     assert not issubclass(ModelError, ValueError)
 
 
-def test_the_command_line_speaks_of_options(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = said(capsys, "certify", "contains-one", "-n", 5, "--target", 2)
+def test_the_command_line_speaks_of_options(shell: Shell) -> None:
+    code, _, err = shell("certify", "contains-one", "-n", 5, "--target", 2)
     assert code == 2
     assert "use --target last" in err
     assert for_the_shell('`how="temperature"` or a smaller `free`') == "--how temperature or a smaller --free"
@@ -94,29 +66,29 @@ def test_every_named_argument_has_its_option() -> None:
     assert {"target", "self_rule", "how"} <= found & set(ARGUMENTS)
 
 
-def test_two_results_do_not_go_to_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_results_do_not_go_to_one_file(tmp_path: Path, shell: Shell) -> None:
     certificate, both = tmp_path / "c.json", tmp_path / "both.svg"
-    assert said(capsys, "certify", "and-of-ors", "-n", 9, "-o", certificate)[0] == 0
-    code, _, err = said(capsys, "report", certificate, "-o", both, "--figure", both)
+    assert shell("certify", "and-of-ors", "-n", 9, "-o", certificate)[0] == 0
+    code, _, err = shell("report", certificate, "-o", both, "--figure", both)
     assert code == 2
     assert "--output and --figure would both be written there; name two files" in err
     assert not both.exists()
 
 
-def test_a_front_has_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_front_has_a_figure(tmp_path: Path, shell: Shell) -> None:
     drawn, again = tmp_path / "drawn.svg", tmp_path / "again.svg"
     for path in (drawn, again):
-        assert said(capsys, "certify", "parity-attempt", "-n", 4, "--pareto", "--figure", path)[0] == 0
+        assert shell("certify", "parity-attempt", "-n", 4, "--pareto", "--figure", path)[0] == 0
     assert drawn.read_bytes() == again.read_bytes()
-    code, _, err = said(capsys, "certify", "parity-attempt", "-n", 4, "--pareto", "--figure", tmp_path / "x.gif")
+    code, _, err = shell("certify", "parity-attempt", "-n", 4, "--pareto", "--figure", tmp_path / "x.gif")
     assert (code, "x.gif: a figure is an .svg, a .pdf or a .png file" in err) == (2, True)
 
 
-def test_what_has_no_drawing_says_what_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_drawing_says_what_has(tmp_path: Path, shell: Shell) -> None:
     file, states = tmp_path / "large.json", 61
     automaton = {"format": "restrict-dfa/1", "alphabet": ["a"], "start": 0, "accept": [0]}
     file.write_text(json.dumps(automaton | {"transitions": [[(q + 1) % states] for q in range(states)]}))
-    code, _, err = said(capsys, "report", file, "--figure", tmp_path / "x.svg")
+    code, _, err = shell("report", file, "--figure", tmp_path / "x.svg")
     assert code == 2
     assert "automaton without a drawing; drawn are certificates" in err
 

@@ -1,5 +1,4 @@
-"""The recipes of docs/contributing.md, followed: a toy solver, importer, language, command and kind of proof, each
-added to a copy of the package by nothing but new files and edits of the files that its recipe names."""
+"""The contributors' page: its names exist, and its recipes, followed for a toy, work."""
 
 import json
 import re
@@ -199,3 +198,31 @@ def test_the_additions_work(copy: Path) -> None:
     ])  # fmt: skip
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=copy)
     assert (done.stdout, done.stderr) == ("captured 3\n", "")
+
+
+# ----------------------------------------------------------------
+# The contributors' page names files and registries that exist.
+
+
+PATHS = sorted(set(re.findall(r"`((?:restrict|tests|docs|scripts)/[\w./*]*)`", PAGE)))
+REGISTRIES = [
+    ("SolverName", "restrict/cover/solve.py"), ("solution_of", "restrict/cover/solution.py"),
+    ("KINDS", "restrict/cli/import_.py"), ("LAYOUTS", "restrict/soft/importers/read.py"),
+    ("assembled", "restrict/soft/importers/blocks.py"), ("READERS", "restrict/languages/source.py"),
+    ("ByPattern", "restrict/languages/protocol.py"), ("BUILT_IN", "restrict/checker/refutation.py"),
+    ("BUILT_IN", "restrict/certificate/refutation.py"), ("put", "restrict/cli/printer.py"),
+    ("SHORT", "restrict/cli/examples.py"),
+    ("EXAMPLES", "restrict/cli/examples.py"), ("SAME", "tests/test_cli.py"), ("PROOFS", "restrict/checker/main.py"),
+    ("Meter", "restrict/checker/account.py"), ("Record", "restrict/base/strictjson.py"),
+]  # fmt: skip
+
+
+def test_every_path_of_the_page_exists() -> None:
+    assert len(PATHS) > 20
+    assert [path for path in PATHS if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+@pytest.mark.parametrize(("name", "path"), REGISTRIES)
+def test_every_registry_of_the_page_is_where_it_says(name: str, path: str) -> None:
+    assert f"`{name}`" in PAGE
+    assert re.search(rf"(?m)^(?:def |class )?{name}\b", (ROOT / path).read_text(encoding="utf-8"))

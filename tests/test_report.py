@@ -408,31 +408,6 @@ def test_the_rows_of_a_sweep_have_a_report(shell: Shell, tmp_path: Path) -> None
 
 # ---------------------------------------------------------------- a real browser
 
-CLICKS = """
-<script>
-addEventListener("load", () => {
-  const out = [], section = [...document.querySelectorAll("section")].find(s => s.querySelector(".next"));
-  const visible = group => !group.classList.contains("hide");
-  const shown = role => [...section.querySelectorAll(`g[data-role=${role}]`)].filter(visible).length;
-  const press = name => section.querySelector(name).click();
-  out.push(section.querySelector(".step").textContent, shown("after"));
-  press(".next"); out.push(section.querySelector(".step").textContent, shown("after"));
-  press(".next"); out.push(section.querySelector(".step").textContent, shown("after"));
-  press(".all");
-  section.querySelector("[data-switch=before]").click(); out.push(shown("before"));
-  const spots = section.querySelectorAll("[data-k]");
-  spots[spots.length - 1].dispatchEvent(new Event("click", {bubbles: true}));
-  out.push(section.querySelector(".tell").textContent.split("\\n")[0]);
-  section.querySelector("svg").lastChild.childElementCount;
-  document.querySelector(".copy").click();
-  setTimeout(() => {
-    out.push(document.querySelector(".copy").dataset.length);
-    document.body.innerHTML = "<output>" + JSON.stringify(out) + "</output>";
-  }, 400);
-});
-</script>
-"""
-
 
 def browse(page: Path, home: Path, *flags: str) -> tuple[str, str]:
     """The page's elements after it has run, and what the browser's console said."""
@@ -449,28 +424,6 @@ def browse(page: Path, home: Path, *flags: str) -> tuple[str, str]:
         env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
     )
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
-
-
-@pytest.mark.heavy
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
-def test_the_page_works_in_a_browser(refutation: Path, tmp_path: Path) -> None:
-    """Steps, switches, pointing at a node and copying, with nothing on the console."""
-    text = page_of(refutation).html()
-    (tmp_path / "r.html").write_text(text.replace("</body>", CLICKS + "</body>"))
-    dom, console = browse(tmp_path / "r.html", tmp_path)
-    assert console == ""
-    found = re.search("<output>(.*?)</output>", dom)
-    assert found is not None, dom[:500]
-    everything, after, first, at_inputs, second, at_one, before, told, copied = json.loads(
-        found.group(1).replace("&gt;", ">")
-    )
-    assert everything == "everything at once"
-    assert after > 1
-    assert (first, at_inputs) == ("1 of 5: the inputs", 0)
-    assert (second, at_one) == ("2 of 5: layer 1", 1)
-    assert before == 0
-    assert told.startswith("parity4 at 11: forced to 0 (reject)")
-    assert copied == "10"
 
 
 # ---------------------------------------------------------------- notebooks

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from restrict.report.source import page_of
-from tests.commands import typed
+from tests.commands import succeeded, typed
 from tests.test_report import BROWSER, browse
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(BROWSER is None, reason="no Chromium here")]
@@ -40,14 +40,16 @@ addEventListener("error", event => wrong.push(event.message));
 addEventListener("unhandledrejection", event => wrong.push(String(event.reason)));
 for (const kind of ["error", "warn"]) console[kind] = (...words) => wrong.push(words.join(" "));
 addEventListener("load", async () => {
-  const told = {steps: [], spots: 0, silent: 0, lines: 0, switches: 0, copied: []};
+  const told = {steps: [], after: [], said: [], spots: 0, silent: 0, lines: 0, switches: 0, copied: []};
   for (const section of document.querySelectorAll("section")) {
     const svg = section.querySelector(".scroll svg"), press = name => section.querySelector(name).click();
     const looks = () => [...svg.querySelectorAll("g[data-role]")].map(g => g.getAttribute("class")).join();
+    const after = () => [...svg.querySelectorAll("g[data-role=after]")].filter(g => !g.classList.contains("hide"));
     if (section.querySelector(".next")) {
       const name = section.querySelector(".step"), seen = [looks()];
+      told.after.push(after().length);
       while (!section.querySelector(".next").disabled) {
-        press(".next"); told.steps.push(name.textContent); seen.push(looks());
+        press(".next"); told.steps.push(name.textContent); seen.push(looks()); told.after.push(after().length);
       }
       if (seen.some((look, at) => at && look === seen[at - 1])) wrong.push("a step changes nothing: " + section.id);
       press(".back"); press(".all");
@@ -65,6 +67,7 @@ addEventListener("load", async () => {
       told.spots += 1; told.silent += !tell.textContent; told.lines += svg.lastChild.childElementCount;
       if (!spot.classList.contains("picked")) wrong.push("not marked: " + section.id);
     }
+    if (tell) told.said.push(tell.textContent);
     if (tell && svg.querySelectorAll("[data-k]").length > 1) {
       const last = tell.textContent;
       svg.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true}));
@@ -93,8 +96,7 @@ def written(folder: Path) -> dict[str, Path]:
     """A small file of each kind that has a report."""
     files = {name: folder / f"{name}.json" for name in (*FILES, "influence")}
     for name, command in FILES.items():
-        done = typed(*command.split(), files[name])
-        assert done.exit_code == 0, done.output
+        done = succeeded(*command.split(), files[name])
     done = typed("soft", "influence", "random:layers=1,width=4,seed=1", "-n", "4,8", "--samples", "9", "--json")
     files["influence"].write_text(done.output)
     files["sweep"] = folder / "sweep.jsonl"
@@ -138,4 +140,9 @@ def test_what_can_be_pressed_does_something(told: dict[str, Any]) -> None:
         assert told[kind]["switches"] >= 2, kind
     for kind in ("certificate", "refutation", "everywhere"):
         assert told[kind]["lines"] > 5, kind
-    assert told["refutation"]["copied"] == [98, 98]
+    refutation = told["refutation"]
+    assert refutation["copied"] == [98, 98]
+    assert refutation["steps"][:2] == ["1 of 5: the inputs", "2 of 5: layer 1"]
+    assert refutation["after"][0] > 1
+    assert refutation["after"][1:3] == [0, 1]
+    assert any(said.startswith("parity4 at 99: forced to 1 (accept)") for said in refutation["said"])

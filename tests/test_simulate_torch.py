@@ -1,5 +1,7 @@
-"""The nn.Module export: equal to the numpy evaluator with the real library, and its file without it."""
+"""The nn.Module export: equal to the numpy evaluator with the real library, its file, and the blocks of the page."""
 
+import re
+import shlex
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from restrict.simulate.torch_export import load_module, save, state_of, structur
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import SoftModel
-from tests.commands import typed
+from tests.commands import succeeded, typed
 
 
 def models(n: int) -> list[SoftModel]:
@@ -119,3 +121,28 @@ def test_the_simulate_command_writes_the_module(tmp_path: Path) -> None:
         assert typed("simulate", model, "-n", "5", "--torch", file).exit_code == 0
         assert file.stat().st_size > 500
         file.unlink()
+
+
+# ----------------------------------------------------------------
+# The PyTorch blocks of docs/howto.md, run where PyTorch is installed (CI installs it for a step of its own).
+
+
+PAGE = (Path(__file__).parent.parent / "docs" / "howto.md").read_text(encoding="utf-8")
+BLOCKS = [block for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "torch" in block]
+
+
+def test_the_page_has_a_hard_a_soft_and_a_trained_model() -> None:
+    assert len(BLOCKS) == 3
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=("hard", "soft", "trained"))
+def test_the_torch_blocks_run(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    if "torch.optim" in block:
+        pytest.importorskip("sympy", reason="PyTorch's optimisers import it")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "docs/howto.md", "exec"), {})
+    if "save_gpt2_names" in block:
+        line = re.search(r"`restrict (soft verify .*)` proves", PAGE)
+        assert line
+        assert "s VERIFIED right n=0..50" in succeeded(*shlex.split(line[1])).output

@@ -11,13 +11,11 @@ from safetensors.numpy import save
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
-from restrict.soft.importers import Options, from_torch, import_weights, read_arrays
+from restrict.soft.importers import from_torch, read_arrays
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first
 from restrict.soft.models.source import load
-from tests import verdict_cases
-from tests.commands import typed
-from tests.naive_gpt2 import Naive
+from tests.commands import failed, succeeded, typed
 
 
 def run(*arguments: object) -> Result:
@@ -25,8 +23,7 @@ def run(*arguments: object) -> Result:
 
 
 def ok(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
+    result = succeeded("soft", *arguments)
     return result.output
 
 
@@ -91,10 +88,7 @@ def test_run_and_write_take_built_in_models_and_files(tmp_path: Path) -> None:
     ],
 )
 def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
-    result = run(*arguments)
-    assert isinstance(result.exception, RestrictError), result.output
-    assert message in str(result.exception)
-    assert "\n" not in str(result.exception)
+    assert message in failed(RestrictError, "soft", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +101,6 @@ def test_errors_are_one_line(arguments: tuple[str, ...], message: str) -> None:
     ],
 )
 def test_bad_weights_are_one_line_in_every_command(name: str, value: Any, message: str, tmp_path: Path) -> None:
-    from safetensors.numpy import save
 
     from restrict.soft.models.format import document_of, tensors_of
 
@@ -134,9 +127,8 @@ def test_hard_commands_name_the_soft_ones(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"a softmax model .restrict-soft/1.; Theorem 1 and Corollary 2"):
         restrict.load(tmp_path / "m.safetensors")
     for command in (["refute", "--language", "parity"], ["certify"]):
-        result = typed(command[0], tmp_path / "m.safetensors", *command[1:], "-n", "9")
-        assert isinstance(result.exception, ModelError), result.output
-        assert "use the soft commands" in str(result.exception)
+        found = failed(ModelError, command[0], tmp_path / "m.safetensors", *command[1:], "-n", "9")
+        assert "use the soft commands" in found
 
 
 def test_figures_are_written_and_the_same_each_time(tmp_path: Path) -> None:
@@ -149,37 +141,6 @@ def test_figures_are_written_and_the_same_each_time(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- importers
-
-
-def gpt2_arrays(rng: np.random.Generator, prefix: str = "transformer.") -> dict[str, Any]:
-    """Random weights with GPT-2's names, two layers of width 8."""
-    config = {"n_embd": 8, "vocab_size": 5, "n_layer": 2, "n_positions": 12, "tie_word_embeddings": True}
-    made = verdict_cases.weights(rng, config | {"position_embeddings": "learned"}, 1.0)
-    return {prefix + name.removeprefix("transformer."): array for name, array in made.items()}
-
-
-def gpt2_by_hand(arrays: dict[str, Any], tokens: list[int], heads: int) -> Any:
-    """The logits at every position, from GPT-2's description."""
-    config = {"n_head": heads, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new", "bos_token_id": tokens[0]}
-    slow = Naive(save(arrays), config)
-    return np.array([slow.logits(tuple(tokens[1:end])) for end in range(1, len(tokens) + 1)])
-
-
-@pytest.mark.parametrize("prefix", ["transformer.", ""])
-def test_gpt2_weights_are_the_same_function(prefix: str, tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
-    arrays = gpt2_arrays(np.random.default_rng(8), prefix)
-    save_file(arrays, tmp_path / "g.safetensors")
-    text = ok("import", tmp_path / "g.safetensors", "--heads", "2", "-o", tmp_path / "m.safetensors")
-    assert "heads per layer: 2, 2" in text
-    model = load(tmp_path / "m.safetensors")
-    tokens = [4, 0, 3, 3, 1]
-    np.testing.assert_allclose(
-        evaluate.logits(model, np.array([tokens]))[0], gpt2_by_hand(arrays, tokens, 2), atol=1e-10
-    )
-    with pytest.raises(UsageError, match="3 heads do not divide"):
-        import_weights(tmp_path / "g.safetensors", Options(heads=3))
 
 
 def test_pickle_files_are_refused(tmp_path: Path) -> None:
@@ -221,6 +182,4 @@ def test_a_torch_encoder_is_the_same_function(norm_first: bool, activation: Any,
 
 
 def test_an_empty_word_of_a_model_without_markers_is_refused() -> None:
-    found = typed("soft", "run", "random:layers=1,width=8,percent=30,seed=1", "")
-    assert isinstance(found.exception, UsageError), found.exception
-    assert "length 0" in str(found.exception)
+    assert "length 0" in failed(UsageError, "soft", "run", "random:layers=1,width=8,percent=30,seed=1", "")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save, save_file
 
-from restrict.base.errors import ModelError, NotEstablished, UsageError
+from restrict.base.errors import ModelError, NotEstablished, RestrictError, UsageError
 from restrict.soft.importers import Imported, Options, gpt2_names, import_weights, save_gpt2_names
 from restrict.soft.models import evaluate
 from restrict.soft.models.config import read_object
@@ -22,7 +22,7 @@ from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import Graph, all_words, dfa_of, graph_of
 from restrict.soft.trained.model import Trained, forward, trained
 from tests import verdict_cases
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.layouts import HEADS, TOKENS, Arrays, D, by_hand, encoder, lens
 from tests.marks import heavy_after, rows_after
 from tests.naive_gpt2 import Naive
@@ -199,8 +199,7 @@ def test_a_model_without_a_start_token_keeps_its_logits(layers: int) -> None:
 def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> None:
     arrays, config, found = source(layout, np.random.default_rng(5), 2)
     save_gpt2_names(found, tmp_path / "w.safetensors")
-    done = typed("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "m.json", "--json")
-    assert done.exit_code == 0, done.output
+    succeeded("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "m.json", "--json")
     again = load_soft(tmp_path / "m.json")
     for word in words(4):
         hand = by_hand(arrays, config, [2, *word])[-1]
@@ -214,9 +213,7 @@ def test_the_file_is_imported_again_as_it_was(layout: str, tmp_path: Path) -> No
         ({"layer_norm": False, "norm_first": False}, "none, or behind each half of a block?"),
     ):
         (tmp_path / "w.config.json").write_text(json.dumps(said | changed))
-        done = typed("soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "n.json")
-        assert isinstance(done.exception, ModelError)
-        assert says in str(done.exception)
+        assert says in failed(ModelError, "soft", "import", tmp_path / "w.safetensors", "-o", tmp_path / "n.json")
 
 
 # ---------------------------------------------------------------- what is refused
@@ -271,16 +268,15 @@ def test_from_a_trained_encoder_to_a_checked_verdict(tmp_path: Path) -> None:
     assert isinstance(wrong.exception, NotEstablished)
     assert not weights.exists()
     assert not weights.with_name("w.config.json").exists()
-    made = typed(*usual, "--weights", weights, "-o", tmp_path / "m.json", "--json")
-    assert made.exit_code == 0, made.output
+    made = succeeded(*usual, "--weights", weights, "-o", tmp_path / "m.json", "--json")
     assert {"weights", "file", "read_out", "notes"} <= set(json.loads(made.output))
     assert f"names in {weights}" in " ".join(typed(*usual, "--weights", weights).output.split())
     found = typed("soft", "verify", weights, "-L", "regex:a*b", "-n", 4, "-o", tmp_path / "c.json")
     assert found.exit_code == 3
     line = typed("check", weights, tmp_path / "c.json").output
     assert line.startswith("s VERIFIED wrong n=0..4")
-    also = typed("soft", "verify", tmp_path / "m.json", "-L", "regex:a*b", "-n", 4)
-    assert "--weights NEW.safetensors" in str(also.exception)
+    done = failed(RestrictError, "soft", "verify", tmp_path / "m.json", "-L", "regex:a*b", "-n", 4)
+    assert "--weights NEW.safetensors" in done
 
 
 def test_what_is_written_replaces_nothing_that_is_read(tmp_path: Path) -> None:
@@ -294,9 +290,7 @@ def test_what_is_written_replaces_nothing_that_is_read(tmp_path: Path) -> None:
         ((), "give -o for a restrict-soft/1 file"),
         (("--weights", tmp_path / "w.json"), "are written to NAME.safetensors"),
     ):
-        done = typed("soft", "import", path, *words)
-        assert isinstance(done.exception, UsageError)
-        assert says in str(done.exception)
+        assert says in failed(UsageError, "soft", "import", path, *words)
     assert (path.read_bytes(), beside.read_text()) == before
     assert sorted(tmp_path.iterdir()) == sorted((path, beside))
 
@@ -315,8 +309,7 @@ def test_older_files_with_gpt2s_names_are_written_again(tmp_path: Path) -> None:
     path.write_bytes(save(old | {"h.0.attn.bias": np.tril(np.ones((1, 1, 8, 8), np.uint8))}))
     refused = typed("soft", "verify", path, "-n", 4)
     assert re.search("does not read the tensor .*soft import FILE --weights", str(refused.exception))
-    done = typed("soft", "import", path, "--weights", tmp_path / "w.safetensors")
-    assert done.exit_code == 0, done.output
+    succeeded("soft", "import", path, "--weights", tmp_path / "w.safetensors")
     assert typed("soft", "verify", tmp_path / "w.safetensors", "-n", 4).exit_code == 0
 
 
@@ -365,8 +358,7 @@ def test_the_size_of_a_header_may_begin_as_another_file_does(first: int, tmp_pat
     path.write_bytes(padded.to_bytes(8, "little") + content[8 : 8 + size].ljust(padded) + content[8 + size :])
     assert path.read_bytes()[0] == first
     assert import_weights(path).model.alphabet == ("0", "1")
-    made = typed("soft", "verify", path, "-n", 5)
-    assert made.exit_code == 0, made.exception
+    succeeded("soft", "verify", path, "-n", 5)
     for words in (("soft", "run", path, "0 1"), ("certify", path, "-n", 5)):
         said = str(typed(*words).exception)
         assert re.search("pickle|JSON", said) is None, said

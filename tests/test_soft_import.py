@@ -15,10 +15,9 @@ from restrict.soft.importers import Options, compare, import_weights, read_recor
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import load
 from restrict.soft.restriction.restriction import certify_soft
-from tests.commands import typed
-from tests.layouts import drawn, encoder_layers, lens
+from tests.commands import failed, succeeded, typed
+from tests.layouts import drawn, encoder_layers, gpt2_arrays, gpt2_by_hand, lens
 from tests.naive_soft import run as naive
-from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
 
 Arrays = dict[str, Any]
 TOKENS = ["a", "b", "<bos>", "<eos>", "<pad>"]
@@ -57,34 +56,27 @@ def write_record(path: Path, tokens: Any, logits: Any) -> Path:
 
 def test_a_wrong_guess_about_an_encoder_is_said_and_excluded(tmp_path: Path) -> None:
     save_file(encoder_arrays(), tmp_path / "e.safetensors")
-    usual = ("--heads", 4, "--alphabet", "abcd", "-o", tmp_path / "m.safetensors")
+    start = "soft", "import", tmp_path / "e.safetensors", "--alphabet", "abcd", "-o", tmp_path / "m.safetensors"
+    usual, right = ("--heads", 4), ("--norm-first", "--activation", "gelu")
     true = import_weights(
         tmp_path / "e.safetensors",
         Options(heads=4, alphabet=tuple("abcd"), norm_first=True, activation="gelu", place="every"),
     ).model
     words = [[0, 1, 2], [3, 3, 1, 0], [2]]
     logits = [naive(true, word)[-1] for word in words]
-    record = write_record(tmp_path / "r.json", words, logits)
-    plain = command(tmp_path / "e.safetensors", *usual)
-    assert plain.exit_code == 0
+    recorded = "--compare", write_record(tmp_path / "r.json", words, logits)
+    plain = succeeded(*start, *usual)
     lines = [line.split() for line in plain.output.splitlines()]
     for said in (["LayerNorm", "first", "False"], ["activation", "relu"], ["causal", "mask", "False"]):
         assert any(line[: len(said)] == said and "assumed:" in line for line in lines)
     assert plain.output.count("assumed: PyTorch's default") == 2
     before = (tmp_path / "m.safetensors").read_bytes()
-    wrong = command(tmp_path / "e.safetensors", *usual, "--compare", record)
-    assert isinstance(wrong.exception, NotEstablished)
-    assert "--heads 4 --activation gelu --norm-first --not-causal" in str(wrong.exception)
-    assert "\n" not in str(wrong.exception)
+    wrong = failed(NotEstablished, *start, *usual, *recorded)
+    assert "--heads 4 --activation gelu --norm-first --not-causal" in wrong
     assert (tmp_path / "m.safetensors").read_bytes() == before
-    right = command(tmp_path / "e.safetensors", *usual, "--compare", record, "--norm-first", "--activation", "gelu")
-    assert right.exit_code == 0
-    assert "compared: 9 logits of 3 words differ by at most" in right.output
-    heads = command(
-        tmp_path / "e.safetensors", *usual, "--compare", record, "--norm-first", "--activation", "gelu", "--heads", 2
-    )
-    assert isinstance(heads.exception, NotEstablished)
-    assert "--heads 4 " in str(heads.exception)
+    found = succeeded(*start, *usual, *recorded, *right)
+    assert "compared: 9 logits of 3 words differ by at most" in found.output
+    assert "--heads 4 " in failed(NotEstablished, *start, "--heads", 2, *recorded, *right)
 
 
 def test_every_single_wrong_setting_is_excluded_by_a_record(tmp_path: Path) -> None:
@@ -108,9 +100,10 @@ def test_an_epsilon_that_the_record_cannot_tell_is_named(tmp_path: Path) -> None
     words = [[2, 0]]
     logits = [gpt2_by_hand(gpt2_arrays(np.random.default_rng(8)), word, 2) for word in words]
     record = write_record(tmp_path / "r.json", words, logits)
-    done = command(path, "-o", tmp_path / "m.safetensors", "--compare", record, "--tolerance", "0.01")
-    assert done.exit_code == 0
-    assert "does not tell these apart from what was taken: --eps 0.000001" in done.output
+    found = succeeded(
+        "soft", "import", path, "-o", tmp_path / "m.safetensors", "--compare", record, "--tolerance", "0.01"
+    )
+    assert "does not tell these apart from what was taken: --eps 0.000001" in found.output
 
 
 def test_the_place_is_heeded(tmp_path: Path) -> None:
@@ -128,11 +121,10 @@ def test_commands_for_other_models_name_the_import(line: str, tmp_path: Path) ->
     gpt2 = gpt2_file(tmp_path)
     save_file(encoder_arrays(), tmp_path / "e.safetensors")
     for path in (gpt2, tmp_path / "e.safetensors"):
-        done = typed(*line.replace("FILE", str(path)).split())
-        assert isinstance(done.exception, ModelError)
-        assert "`restrict soft import`" in str(done.exception)
-        assert "`restrict soft verify`" in str(done.exception)
-        assert "import weights" not in str(done.exception)
+        done = failed(ModelError, *line.replace("FILE", str(path)).split())
+        assert "`restrict soft import`" in done
+        assert "`restrict soft verify`" in done
+        assert "import weights" not in done
 
 
 # ---------------------------------------------------------------- tokens
@@ -262,22 +254,6 @@ def test_what_a_module_says_is_not_overruled_without_a_word(tmp_path: Path) -> N
         import_weights(module(*norms), options)
     with pytest.raises(ModelError, match="add_zero_attn"):
         import_weights(module(add_zero_attn=True), options)
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_a_module_of_torch_is_the_same_function(norm_first: bool) -> None:
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(2)
-    layer = torch.nn.TransformerEncoderLayer(8, 4, 12, 0.0, "gelu", batch_first=True, norm_first=norm_first)
-    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-    module = torch.nn.ModuleDict({"embed": torch.nn.Embedding(3, 8), "encoder": encoder, "head": torch.nn.Linear(8, 2)})
-    found = import_weights(module.eval(), Options(alphabet=tuple("abc"), place="every"))
-    words = np.random.default_rng(1).integers(0, 3, (5, 6))
-    with torch.no_grad():
-        true = module["head"](module["encoder"](module["embed"](torch.tensor(words)))).numpy()
-    np.testing.assert_allclose(evaluate.logits(found.model, found.model.encode(words)), true, atol=2e-5)
-    assert {s.name for s in found.assumed} <= {"causal mask", "embedding", "unembedding", "start marker", "end marker",
-                                               "in no input", "positions", "read-out", "labels"}  # fmt: skip
 
 
 # ---------------------------------------------------------------- malformed files
@@ -458,17 +434,3 @@ def test_records_of_numpy(tmp_path: Path) -> None:
     (tmp_path / "c.npz").write_bytes((tmp_path / "r.npz").read_bytes()[:-30])
     for name in "otc":
         refused(path, tmp_path, ModelError, "--compare", tmp_path / f"{name}.npz")
-
-
-@pytest.mark.parametrize("option", ["--config", "--compare"])
-def test_the_model_never_replaces_what_the_command_reads(option: str, tmp_path: Path) -> None:
-    path = gpt2_file(tmp_path)
-    arrays = gpt2_arrays(np.random.default_rng(8))
-    record = write_record(tmp_path / "r.json", [[2, 0]], [gpt2_by_hand(arrays, [2, 0], 2)])
-    given = record if option == "--compare" else tmp_path / "g.config.json"
-    for output in (given, path):
-        before = output.read_bytes()
-        done = command(path, option, given, "-o", output)
-        assert isinstance(done.exception, UsageError)
-        assert "would replace a file that the command reads" in str(done.exception)
-        assert output.read_bytes() == before

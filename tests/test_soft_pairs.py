@@ -327,19 +327,22 @@ def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_gradients_lie_in_their_enclosures(shape: str) -> None:
-    """At random streams of random cells; and the gradient itself is the difference quotient's limit."""
+def test_logits_and_gradients_lie_in_their_enclosures(shape: str) -> None:
+    """At random streams of random cells, by the evaluator's rules; and the gradient itself is the difference
+    quotient's limit."""
     rng = np.random.default_rng(5)
     for seed in range(2):
         parts = prepare(load(shape.format(seed)), 5)
         layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
         row = rng.normal(size=d)
-        for size in (0.01, 0.1, 1.0):
+        for size in (0.01, 0.1, 1.0, 10.0):
             cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            form = tail(layer, final, cell).gradient(row)
-            for _ in range(8):
+            logit, form = tail(layer, final, cell).value(row), tail(layer, final, cell).gradient(row)
+            assert np.isfinite(logit.reach[0])
+            for _ in range(16):
                 eps = rng.uniform(-1, 1, size=3)
                 y = cell.c + cell.g @ eps + cell.r * rng.uniform(-1, 1, size=d)
+                assert abs(value(parts.model, row, y) - logit.c[0]) <= logit.reach[0]
                 g = tail(layer, final, point(y)).gradient(row).c
                 assert (np.abs(g - form.c - form.g @ eps) <= form.r + 1e-9).all()
                 assert value(parts.model, row, y + 1e-6 * g) - value(parts.model, row, y - 1e-6 * g) == pytest.approx(
@@ -441,24 +444,6 @@ def test_cells_cover_what_attention_can_return() -> None:
         assert (at <= space.whole.high + 1e-9).all()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_logit_lies_in_its_range_on_a_cell(shape: str) -> None:
-    """At random streams of random cells, by the evaluator's rules."""
-    rng = np.random.default_rng(6)
-    for seed in range(2):
-        model = load(shape.format(seed))
-        parts = prepare(model, 5)
-        layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
-        row = rng.normal(size=d)
-        for size in (0.01, 0.1, 1.0, 10.0):
-            cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            form = tail(layer, final, cell).value(row)
-            assert np.isfinite(form.reach[0])
-            for _ in range(20):
-                y = cell.c + cell.g @ rng.uniform(-1, 1, size=3) + cell.r * rng.uniform(-1, 1, size=d)
-                assert abs(value(model, row, y) - form.c[0]) <= form.reach[0]
-
-
 def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator, tried: int, halved: int) -> int:
     """Halve random pairs of cells: every exchange of some words stays in a pair that is left, within its bound.
 
@@ -515,18 +500,13 @@ def test_a_range_that_is_no_number_is_none() -> None:
             assert len(logit.halves(whole)) == 2
 
 
-@pytest.mark.parametrize("shape", heavy_after([*SHAPES[2:], *SHAPES[:2]], 1))
-@pytest.mark.parametrize(("tried", "halved", "least"), rows_after([(4, 4, 1), (6, 8, 4)], 1))
-def test_no_pair_of_cells_loses_an_exchange(shape: str, tried: int, halved: int, least: int) -> None:
-    assert pairs_left(load(shape.format(0)), 5, None, np.random.default_rng(7), tried, halved) > least
-
-
-@pytest.mark.parametrize(("tried", "halved", "least"), rows_after([(3, 4, 1), (6, 8, 2)], 1))
-def test_no_pair_of_cells_loses_an_exchange_of_a_trained_model(tried: int, halved: int, least: int) -> None:
-    rng = np.random.default_rng(8)
-    model = opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
-    delta = runs_of(model, parse_language("regex:(11|0|10)*"))
-    assert pairs_left(model, 6, delta, rng, tried, halved) > least
+@pytest.mark.parametrize("shape", heavy_after([SHAPES[2], None, SHAPES[3], *SHAPES[:2]], 2))
+@pytest.mark.parametrize(("tried", "halved", "least"), rows_after([(4, 4, 1), (6, 8, 2)], 1))
+def test_no_pair_of_cells_loses_an_exchange(shape: str | None, tried: int, halved: int, least: int) -> None:
+    """Of random models, and of a trained one over a language."""
+    model = load(shape.format(0)) if shape else opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
+    delta = None if shape else runs_of(model, parse_language("regex:(11|0|10)*"))
+    assert pairs_left(model, 5 if shape else 6, delta, np.random.default_rng(7), tried, halved) > least
 
 
 @pytest.mark.parametrize(
@@ -582,12 +562,3 @@ def test_the_command_line() -> None:
         assert isinstance(typed("soft", "influence", file, "-n", "6", *more).exception, UsageError)
     run = typed("soft", "run", file, "1010")
     assert "{1,<eos>} {0}" in run.output
-
-
-def test_changes_know_only_exchanges_that_words_have() -> None:
-    """In (10)* no symbol can be exchanged, so nothing is claimed."""
-    model = opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
-    delta = runs_of(model, parse_language("regex:(10)*"))
-    found: list[Changes] = changes_of(model, 9, delta=delta)
-    assert found == []
-    assert attention_influence(found).bound == 0.0

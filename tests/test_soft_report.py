@@ -10,12 +10,12 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from restrict.base.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, RestrictError, UsageError
 from restrict.report.source import page_of
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.trained.claim import graph_of_document
 from restrict.soft.trained.model import load
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.test_verdict_float32 import deviations
 from tests.verdict_cases import FOLDER as TRAINED
 
@@ -59,8 +59,7 @@ def search_signs(graph: object, state: int) -> np.ndarray[tuple[int, ...], np.dt
 
 def test_the_report_of_a_right_model(tmp_path: Path) -> None:
     file, verdict = verified("tomita2-1l1h16d", 3, tmp_path)
-    done = typed("report", verdict, "--model", file, "-o", tmp_path / "page.html")
-    assert done.exit_code == 0
+    succeeded("report", verdict, "--model", file, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     for text in ("s VERIFIED right n=0..3", "State 0", "wanted negative", "The least margin at each position",
                  "Attention of the hardest word"):  # fmt: skip
@@ -118,5 +117,4 @@ def test_two_layers_have_the_facts_and_no_ranges(tmp_path: Path) -> None:
     typed("soft", "verify", file, "-n", "1", "-o", verdict)
     page = page_of(verdict, file)
     assert "s VERIFIED" in page.text()
-    forced = typed("soft", "certify", file, "-n", "3")
-    assert "forced decisions are about models of one layer" in str(forced.exception)
+    assert "forced decisions are about models of one layer" in failed(RestrictError, "soft", "certify", file, "-n", "3")

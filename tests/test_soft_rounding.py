@@ -43,17 +43,25 @@ class Shuffled:
         bias = np.broadcast_to(bias.astype(F)[None, :, None], (*terms.shape[:2], 1))
         return self.total(np.concatenate([terms, bias], axis=2))
 
-    def norm(self, norm: Any, x: Any) -> Any:
-        if norm is None:
-            return x
+    def scaled(self, norm: Any, x: Any, epsilon: float) -> tuple[Any, Any]:
+        """LayerNorm, and the deviation."""
         d = F(x.shape[1])
         centred = x - (self.total(x) / d)[:, None]
-        variance = self.total(centred * centred) / d + F(norm.eps.value(0, 1))
+        root = np.sqrt(self.total(centred * centred) / d + F(epsilon))[:, None]
+        scaled = centred / root if self.rng.integers(2) else centred * (F(1) / root)
+        return scaled * norm.weight.astype(F) + norm.bias.astype(F), root[:, 0]
+
+    def norm(self, norm: Any, x: Any) -> Any:
+        return x if norm is None else self.scaled(norm, x, norm.eps.value(0, 1))[0]
+
+    def averaged(self, scores: Any, seen: Any, v: Any) -> Any:
+        """What a head reads: weights are divided by their sum before or after they are applied."""
+        top = scores.max(axis=1, where=seen, initial=-np.inf)[:, None]
+        weights = np.where(seen, np.exp(np.where(seen, scores - top, F(0))), F(0))
+        sums = self.total(weights)[:, None]
         if self.rng.integers(2):
-            scaled = centred * (F(1) / np.sqrt(variance))[:, None]
-        else:
-            scaled = centred / np.sqrt(variance)[:, None]
-        return scaled * norm.weight.astype(F) + norm.bias.astype(F)
+            return self.total((weights / sums)[:, None, :] * v.T[None])
+        return self.total(weights[:, None, :] * v.T[None]) / sums
 
     def head(self, head: Any, x: Any) -> Any:
         n, scale = len(x), F(head.scale.value(0, len(x)))
@@ -61,13 +69,7 @@ class Shuffled:
         if self.rng.integers(2):
             q, scale = q * scale, F(1)
         scores = self.total(q[:, None] * k[None]) * scale
-        seen = np.array([[head.mask == "none" or j <= i for j in range(n)] for i in range(n)])
-        top = scores.max(axis=1, where=seen, initial=-np.inf)[:, None]
-        weights = np.where(seen, np.exp(np.where(seen, scores - top, F(0))), F(0))
-        sums = self.total(weights)[:, None]
-        if self.rng.integers(2):
-            return self.total((weights / sums)[:, None, :] * v.T[None])
-        return self.total(weights[:, None, :] * v.T[None]) / sums
+        return self.averaged(scores, np.array([[head.mask == "none" or j <= i for j in range(n)] for i in range(n)]), v)
 
     def activated(self, kind: str, x: Any) -> Any:
         if kind == "relu":

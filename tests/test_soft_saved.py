@@ -18,8 +18,7 @@ from restrict.soft.trained.graph import dfa_of
 from restrict.soft.trained.model import Trained, forward, load, trained
 from tests import verdict_cases
 from tests.commands import typed
-from tests.layouts import lens
-from tests.test_soft_cli import gpt2_arrays, gpt2_by_hand
+from tests.layouts import gpt2_arrays, gpt2_by_hand, lens
 
 NAMES = ["a", "b", "<bos>", "<eos>", "<pad>"]
 SAVED: dict[str, Any] = {

@@ -26,7 +26,7 @@ from restrict.sweep.local import Lost
 from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import opened, read_rows
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.sweep_work import kill_on_three, slow, square
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,6 +113,8 @@ BAD = [
     ('[[grid]]\nmodel = "a"\nn = 4\nmethod = "magic"', "method: 'magic' is not allowed"),
     ('[[grid]]\nmodel = "a"\nn = 4\ntarget = "first"', "target: 'first' is not allowed"),
     ('[[grid]]\nmodel = "a"\nn = 4\ntime = -1', "time: -1 is not allowed"),
+    ('[[grid]]\ntask = "verify"\nmodel = "a"\nn = "all"\nfree = 0.5', "free: is not for the task verify"),
+    ('[[grid]]\nmodel = "a"\nn = "all"', "n: 'all' is not allowed here"),
 ]
 
 
@@ -178,9 +180,8 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
     assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows without one\n"
     bad = tmp_path / rows[0]["certificate"]
     bad.write_bytes(bad.read_bytes().replace(b'"values": [1]', b'"values": [0]'))
-    result = run(path, "--recheck", "--jobs", "0")
-    assert isinstance(result.exception, NotEstablished)
-    assert f"1 of 5 fail; first: row {rows[0]['id']}" in str(result.exception)
+    found = failed(NotEstablished, "sweep", path, "--recheck", "--jobs", "0")
+    assert f"1 of 5 fail; first: row {rows[0]['id']}" in found
 
 
 def test_a_sweep_from_python_and_its_table(tmp_path: Path) -> None:
@@ -447,9 +448,8 @@ def test_a_missing_library_is_said_before_the_work(
 
     right = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == library else right(name))
-    result = run(spec(tmp_path, GRID), option, tmp_path / "x", "-o", tmp_path / "rows.jsonl")
-    assert isinstance(result.exception, UsageError)
-    assert 'pip install -e ".[sweep]" in a clone' in str(result.exception)
+    found = failed(UsageError, "sweep", spec(tmp_path, GRID), option, tmp_path / "x", "-o", tmp_path / "rows.jsonl")
+    assert 'pip install -e ".[sweep]" in a clone' in found
     assert not (tmp_path / "rows.jsonl").exists()
 
 
@@ -481,8 +481,7 @@ def test_dask_gives_the_same_rows_and_survives_a_killed_worker(tmp_path: Path) -
 
     path = spec(tmp_path, GRID)
     assert run(path, "-o", tmp_path / "a.jsonl", "--jobs", "0").exit_code == 0
-    result = run(path, "-o", tmp_path / "b.jsonl", "--jobs", "2", "--dask", "local")
-    assert result.exit_code == 0, result.exception
+    succeeded("sweep", path, "-o", tmp_path / "b.jsonl", "--jobs", "2", "--dask", "local")
     kept = ("id", "fixed_count", "verified", "provenance")
     a, b = ({r["id"]: [r[k] for k in kept] for r in lines(tmp_path / name)} for name in ("a.jsonl", "b.jsonl"))
     assert a == b
@@ -631,13 +630,3 @@ def test_verdicts_are_rows_like_others(tmp_path: Path) -> None:
     document = json.loads(certificate.read_text())
     certificate.write_text(json.dumps({**document, "model": {**document["model"], "sha256": "0" * 64}}))
     assert len(result.recheck(jobs=0).wrong) == 1
-
-
-def test_axes_of_other_tasks_are_refused_for_verify(tmp_path: Path) -> None:
-    for text, said in (
-        ('task = "verify"\nmodel = "a"\nn = "all"\nfree = 0.5', "free: is not for the task verify"),
-        ('model = "a"\nn = "all"', "n: 'all' is not allowed here"),
-    ):
-        (tmp_path / "s.toml").write_text(f"[[grid]]\n{text}\n", encoding="utf-8")
-        with pytest.raises(ModelError, match=said):
-            read_spec(tmp_path / "s.toml")

@@ -221,20 +221,22 @@ def test_the_bisection_shares_its_time_out(monkeypatch: pytest.MonkeyPatch) -> N
     assert all(left is not None and left < 1.0 for left in calls.left)
 
 
-def test_ctrl_c_ends_the_bisection_and_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Counted(monkeypatch, interrupt=4)
-    found = certify_all(restrict.load(ONE), 60, c=30)
-    assert len(calls.left) == 4
-    assert found.certificate.provenance["stopped"] == "interrupted"
-    assert found.certificate.c <= 30
-
-
-def test_ctrl_c_in_a_later_turn_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Counted(monkeypatch, interrupt=3)
-    found = certify_all(restrict.load(ONE), 60, free=0.8, time=60)
-    assert len(calls.left) == 3
-    assert found.certificate.provenance["stopped"] == "interrupted"
-    assert restrict.check(restrict.load(ONE), found.certificate)
+@pytest.mark.parametrize(
+    ("wish", "interrupt", "error", "stopped"),
+    [
+        ({"c": 30}, 4, KeyboardInterrupt, "interrupted"),
+        ({"free": 0.8, "time": 60}, 3, KeyboardInterrupt, "interrupted"),
+        ({"free": 0.8, "time": 60}, 2, OutOfTime, "time"),
+    ],
+)
+def test_a_bisection_or_a_turn_that_is_cut_off_keeps_the_best(
+    wish: dict[str, Any], interrupt: int, error: type[BaseException], stopped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Counted(monkeypatch, interrupt, error)
+    found = certify_all(restrict.load(ONE), 60, **wish).certificate
+    assert (len(calls.left), found.provenance["stopped"]) == (interrupt, stopped)
+    assert found.c <= 30 if "c" in wish else found.free >= 48
+    assert restrict.check(restrict.load(ONE), found)
 
 
 def test_ctrl_c_before_any_answer_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,13 +261,6 @@ def test_no_long_step_outlasts_the_time(monkeypatch: pytest.MonkeyPatch) -> None
     except NotEstablished as error:
         said = str(error)
     assert "in the time given, which was over in: " in said
-
-
-def test_a_turn_that_is_cut_off_leaves_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Counted(monkeypatch, interrupt=2, error=OutOfTime)
-    found = certify_all(restrict.load(ONE), 60, free=0.8, time=60)
-    assert len(calls.left) == 2
-    assert found.certificate.provenance["stopped"] == "time"
 
 
 def test_a_step_that_is_cut_off_is_followed_by_one_that_fixes_more(monkeypatch: pytest.MonkeyPatch) -> None:

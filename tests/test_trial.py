@@ -342,28 +342,6 @@ def forced() -> tuple[Any, Certificate]:
     return model.at(9), restrict.certify(model, 9)
 
 
-def test_a_true_certificate_passes_and_each_false_claim_is_noticed() -> None:
-    instance, found = forced()
-    assert try_certificate(instance, found).count > 0
-    with pytest.raises(Disagreement, match="among the values"):
-        try_certificate(instance, other_values(found))
-    free = restrict.certify(instance.model, 9, free=1.0)
-    assert free.c == 9
-    try_certificate(instance, free)
-    with pytest.raises(Disagreement, match="the same dependencies"):
-        try_certificate(instance, without_dependencies(free))
-
-
-@pytest.mark.parametrize("n", heavy_after((6, 10), 1))
-def test_a_claim_about_every_position_is_tried_by_single_changes(n: int) -> None:
-    model = restrict.load(TAGGER)
-    found = restrict.certify(model, n, target="all")
-    assert try_certificate(model.at(n), found).count > 2
-    assert found.c > 0
-    with pytest.raises(Disagreement, match="depends on at most 0 symbols"):
-        try_certificate(model.at(n), replace(found, claim=replace(found.claim, c=0)))
-
-
 @pytest.mark.parametrize("n", heavy_after((100_000, 1_000_000), 1))
 def test_many_positions_are_run_as_far_as_the_output_reads(n: int) -> None:
     model = restrict.load(ONE)

@@ -17,7 +17,7 @@ from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.verdict import SAFE, Search
 from tests import verdict_cases
-from tests.commands import typed
+from tests.commands import failed, typed
 from tests.marks import heavy_after
 from tests.test_soft_rounding import F, Shuffled, by_torch
 
@@ -30,36 +30,25 @@ class Run(Shuffled):
     def __init__(self, trained: Trained, rng: np.random.Generator) -> None:
         self.trained, self.rng = trained, rng
 
-    def scaled(self, x: Any, norm: Any) -> tuple[Any, Any]:
-        d = F(x.shape[1])
-        centred = x - (self.total(x) / d)[:, None]
-        root = np.sqrt(self.total(centred * centred) / d + F(float(self.trained.epsilon)))[:, None]
-        scaled = centred / root if self.rng.integers(2) else centred * (F(1) / root)
-        return scaled * norm.weight.astype(F) + norm.bias.astype(F), root[:, 0]
+    def norm(self, norm: Any, x: Any) -> Any:
+        return x if norm is None else self.scaled(norm, x, float(self.trained.epsilon))[0]
 
     def logits(self, tokens: list[int]) -> tuple[Any, Any]:
         model, (layer,) = self.trained, self.trained.layers
         x, t, dk = model.embed[tokens].astype(F), len(tokens), model.d // model.heads
         if model.positions is not None:
             x = x + model.positions[model.offset : model.offset + t].astype(F)
-        normal = x if layer.norm1 is None else self.scaled(x, layer.norm1)[0]
-        mixed = self.linear(layer.attention.weight.T, layer.attention.bias, normal)
+        mixed = self.linear(layer.attention.weight.T, layer.attention.bias, self.norm(layer.norm1, x))
         read, seen = [], np.tri(t, dtype=bool)
         for h in range(model.heads):
             q, k, v = (mixed[:, p * model.d + h * dk : p * model.d + (h + 1) * dk] for p in range(3))
-            scores = self.total(q[:, None] * k[None]) * F(1 / math.sqrt(dk))
-            top = scores.max(axis=1, where=seen, initial=-np.inf)[:, None]
-            weights = np.where(seen, np.exp(np.where(seen, scores - top, F(0))), F(0))
-            sums = self.total(weights)[:, None]
-            first = self.rng.integers(2)
-            terms = (weights / sums if first else weights)[:, None, :] * v.T[None]
-            read.append(self.total(terms) / (F(1) if first else sums))
+            read.append(self.averaged(self.total(q[:, None] * k[None]) * F(1 / math.sqrt(dk)), seen, v))
         x = x + self.linear(layer.projection.weight.T, layer.projection.bias, np.concatenate(read, axis=1))
-        normal = x if layer.norm2 is None else self.scaled(x, layer.norm2)[0]
+        normal = self.norm(layer.norm2, x)
         hidden = self.linear(layer.inner.weight.T, layer.inner.bias, normal)
         hidden = self.activated(KINDS.get(model.activation, model.activation), hidden)
         x = (normal if model.post else x) + self.linear(layer.outer.weight.T, layer.outer.bias, hidden)
-        out, root = (x, np.ones(t, F)) if model.final is None else self.scaled(x, model.final)
+        out, root = (x, np.ones(t, F)) if model.final is None else self.scaled(model.final, x, float(model.epsilon))
         return self.linear(model.unembed, model.shifts, out), root
 
 
@@ -233,9 +222,8 @@ def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -
 def test_a_file_that_soft_import_wrote_names_the_one_to_give(tmp_path: Path) -> None:
     source, made = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors", tmp_path / "made.safetensors"
     assert typed("soft", "import", source, "-o", made).exit_code == 0
-    answer = typed("soft", "verify", made, "-n", "4")
-    assert isinstance(answer.exception, ModelError)
-    assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in str(answer.exception)
+    found = failed(ModelError, "soft", "verify", made, "-n", "4")
+    assert "made.safetensors: a restrict-soft/1 file, where a verdict is about a checkpoint: " in found
     with pytest.raises(ModelError, match=r"JSON, where a verdict is about a checkpoint: .* imported from"):
         load(Path(__file__).parents[1] / "instances" / "parity8.json")
 

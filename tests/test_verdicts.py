@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import signal
 import subprocess
 import sys
@@ -21,17 +20,13 @@ from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict import FREE
 from restrict.checker.verdict_forms import Form, moved, network, signed
 from restrict.checker.verdict_numbers import ONE, slope
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
-from restrict.soft.models import evaluate
 from restrict.soft.trained import decide, memory
 from restrict.soft.trained import verdict as search_module
-from restrict.soft.trained.atoms import Atoms
-from restrict.soft.trained.attack import Attack
-from restrict.soft.trained.cells import Tables, activated, gelu
+from restrict.soft.trained.cells import Tables, activated
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Tail, leaves_of
@@ -40,7 +35,7 @@ from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import Trained, forward, load
 from tests import verdict_cases
 from tests.clock import quicker_than
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
 from tests.verdict_cases import refusal
@@ -127,14 +122,6 @@ def test_what_a_gelu_may_be_off_by_does_not_fall_with_the_size(kind: str) -> Non
     sizes = sorted(int(v * numbers.ONE) for v in [*rng.uniform(0, 14, 300), *10 ** rng.uniform(-15, 6, 100), 0, 10, 11])
     errors = [[numbers.ACTIVATIONS[kind](way * x)[1] for x in sizes] for way in (1, -1)]
     assert errors[0] == errors[1] == sorted(errors[0])
-
-
-@pytest.mark.parametrize("kind", ["gelu_new", "gelu"])
-def test_the_second_derivative_of_the_gelu_is_below_the_constant(kind: str) -> None:
-    x = np.linspace(-8, 8, 200_001)
-    values = evaluate.activated("gelu_tanh" if kind == "gelu_new" else kind, x)
-    second = np.diff(values, 2) / (x[1] - x[0]) ** 2
-    assert 0.79 < np.abs(second).max() < numbers.CURVED / numbers.ONE < 0.84
 
 
 @pytest.mark.parametrize("bits", [1, 64, 79, 80, 81, 200])
@@ -233,44 +220,6 @@ def test_every_point_is_inside_its_enclosure(seed: int) -> None:
                 assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 2))
-def test_every_point_is_inside_the_piece_of_its_deviation(seed: int) -> None:
-    """Theorem 11: where the inverse deviation is in a piece, the label is at least the lower of both ends' bounds; also
-    where ranges of what neurons read are given, for the points in them."""
-    rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
-    check = verdict_cases.checked(model, verdict_cases.random_graph(rng, model, naive))
-    d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
-    c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.05, 0.4, 0.8]))
-    rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
-    y = Form(units(c), units(g), [r + m + 2 for r in units(rest)])
-    layer, eps = model.layers[0], rng.uniform(-1, 1, size=(60, m))
-    eps[::2] = rng.choice([-1.0, 1.0], size=(30, m))
-    points = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=(60, d))
-    read = (points - points.mean(1, keepdims=True)) * layer.norm2.weight @ layer.inner.weight
-    held = [tuple(units(ends)) for ends in zip(read[:30].min(0) - 1e-9, read[:30].max(0) + 1e-9, strict=True)]
-    narrow = rng.random(len(held)) < 0.5
-    for count, sides in ((1, 60), (3, 60), (2, 30)):
-        given = [side if sides == 30 and n else FREE for side, n in zip(held, narrow, strict=True)]
-        parts = moved(check.final.normal, y)
-        pieces = list(network(check.model.epsilon, check.final, y, *parts, count, given))
-        for point, turn in zip(points[:sides], eps, strict=False):
-            said, f = naive.rest(list(point)), 1 / math.sqrt(point.var() + 1e-5)
-            inside = [z for z in pieces if z.turns[0][1] / one - 1e-9 <= f <= z.turns[1][1] / one + 1e-9]
-            assert inside
-            hidden = [naive.act(v) for v in naive.linear(naive.normed(list(point), "h.0.ln_2"), "h.0.mlp.c_fc")]
-            out = point + naive.linear(hidden, "h.0.mlp.c_proj")
-            deviation = np.sqrt(out.var() + 1e-5)
-            for z in inside:
-                gap = out - np.array(z.centre, float) / one
-                assert ((gap - gap.mean()) ** 2).mean() <= z.square / one**2 + 1e-9
-                logits = [(check.nothing, 0.0), *((sign, said[label]) for label, sign in check.signs.items())]
-                for (more, value), (less, other) in itertools.permutations(logits, 2):
-                    ends = signed(more.less(less), z, check.final, check.model.epsilon)
-                    least = min((k + np.array(line, float) @ turn) / one for k, line in ends)
-                    assert (value - other) * deviation >= least - 1e-9
-
-
 @pytest.mark.parametrize("seed", heavy_after(range(20), 1))
 def test_pieces_and_what_neurons_read_are_taken(seed: int) -> None:
     """Verdicts with pieces and bounds in every case are true, and a bound that a word exceeds is refused."""
@@ -305,23 +254,6 @@ def biased(seed: int, size: float) -> tuple[Trained, Graph, dict[str, np.ndarray
     said = forward(model, model.rows([]))[-1]
     want = frozenset(k for k in range(4) if said[k] > 0)
     return model, Graph(((0, 0),), frozenset([0]), (0, 1, 2, 3), (want,), (0,)), tensors
-
-
-@pytest.mark.parametrize("size", [1.0, 1e-9, 1e-25, 1e11])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_bias_is_in_every_label_within_its_radius(seed: int, size: float) -> None:
-    """Lemma 4 in fractions: the checker's numbers of a label are within their radius of the exact ones."""
-    model, graph, tensors = biased(seed, size)
-    check, one = verdict_cases.checked(model, graph), numbers.ONE
-    weight, bias, rows, shifts = (
-        np.vectorize(Fraction)(tensors[name].astype(float))
-        for name in ("transformer.ln_f.weight", "transformer.ln_f.bias", "lm_head.weight", "lm_head.bias")
-    )
-    for label, sign in check.signs.items():
-        beta = (rows[label] @ bias + shifts[label]) * one
-        row = rows[label] * weight * one
-        assert abs(beta - sign.beta) <= sign.error < 2**40
-        assert all(abs(v - row.mean() - u) <= sign.error for v, u in zip(row, sign.row, strict=True))
 
 
 def test_a_bias_that_turns_a_label_makes_the_certificate_false() -> None:
@@ -363,8 +295,8 @@ def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pyte
     monkeypatch.setattr(search_module, "SHORTEST", 1)
     monkeypatch.setattr(search_module, "GAIN", 9.0)
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), int(rng.integers(1, 5)), seconds=60)
+    model, _, graph = verdict_cases.random_case(rng)
+    found = verify_trained(model, graph, int(rng.integers(1, 5)), seconds=60)
     verdict_cases.agrees(found)
     document = found.document()
     if not found.proves or "turned" not in document:
@@ -382,8 +314,8 @@ def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch
     seen = 0
     for seed in range(30, 50):
         rng = np.random.default_rng(seed)
-        model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
+        model, _, graph = verdict_cases.random_case(rng)
+        found = verify_trained(model, graph, 3, seconds=60)
         seen += verdict_cases.agrees(found) != ""
         if seen >= 3:
             return
@@ -412,13 +344,14 @@ def test_a_memory_must_project_to_the_language() -> None:
 
 
 def test_what_is_no_claim_about_a_model_is_refused() -> None:
-    """Symbols of one row, heads that do not divide the width, labels twice, and one that is wanted and not asked."""
+    """Symbols of one row or name, heads that do not divide the width, labels twice, and one wanted and not asked."""
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     document = verify_trained(model, graph, 3).document()
     rows, labels = document["model"]["rows"], document["language"]["labels"]
     for part, changed, says in (
         ("model", {"rows": [rows[0]] * len(rows)}, "different rows of the embedding"),
         ("model", {"heads": 3}, "do not divide"),
+        ("model", {"alphabet": ["a", "a"]}, "a name of its own"),
         ("language", {"labels": [*labels, labels[0]]}, "different rows of the unembedding"),
         ("language", {"labels": labels[1:]}, "not one of the labels"),
     ):
@@ -462,23 +395,13 @@ def test_a_verdict_on_no_word_is_none() -> None:
     assert "nothing is claimed" in refusal(model.content, document | {"n": 2, "upto": 2, "cases": []})[1]
 
 
-def test_the_symbols_of_a_verdict_have_names_of_their_own() -> None:
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
-    document = verify_trained(model, graph, 3).document()
-    assert verify(model.content, json.dumps(document).encode())
-    document["model"]["alphabet"] = ["a", "a"]
-    assert "a name of its own" in refusal(model.content, document)[1]
-
-
 # ---------------------------------------------------------------- files and the command
 
 
 def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     right, wrong = (verdict_cases.FOLDER / f"{name}.safetensors" for name in verdict_cases.NAMES[::2])
     out = tmp_path / "v.json"
-    found = typed("soft", "verify", right, "-n", 6, "-o", out)
-    assert found.exit_code == 0, found.output
-    assert "s VERIFIED right n=0..6" in found.output
+    assert "s VERIFIED right n=0..6" in succeeded("soft", "verify", right, "-n", 6, "-o", out).output
     found = typed("soft", "verify", wrong, "-n", 6, "--json")
     assert found.exit_code == 3
     document = json.loads(found.stdout)
@@ -499,9 +422,7 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
     positions = verdict_cases.kept("tomita2-1l1h16d")[0].positions
     assert positions is not None
     for offset in (len(positions) - 4, len(positions), 4000):
-        found = typed("soft", "verify", path, "-n", 4, "--offset", offset)
-        assert isinstance(found.exception, UsageError)
-        assert "position embeddings" in str(found.exception)
+        assert "position embeddings" in failed(UsageError, "soft", "verify", path, "-n", 4, "--offset", offset)
     unplaced = verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors"
     assert "0 position embeddings" in str(typed("soft", "verify", unplaced, "-n", 4, "--offset", 1).exception)
 
@@ -674,27 +595,6 @@ def test_a_small_model_is_answered_within_two_seconds() -> None:
             assert verify_trained(model, graph, 40).status in ("right", "wrong")
 
 
-@pytest.mark.parametrize("seeds", heavy_after((range(4), range(4, 16)), 1))
-def test_gradients_are_differences_and_attacks_find_words_of_the_case(seeds: range) -> None:
-    rng = np.random.default_rng(8)
-    for seed in seeds:
-        model, naive = verdict_cases.random_checkpoint(np.random.default_rng(seed))
-        graph = verdict_cases.random_graph(np.random.default_rng(seed), model, naive)
-        attack, y = Attack(model, graph, Atoms(model, 6)), rng.normal(size=model.d)
-        for label in graph.labels:
-            _, gradient = attack.label(y, label)
-            steps = 1e-6 * np.eye(model.d)
-            slopes = [(attack.label(y + e, label)[0] - attack.label(y - e, label)[0]) / 2e-6 for e in steps]
-            assert np.allclose(gradient, slopes, atol=1e-5)
-        for key in graph.cases(6)[1:]:
-            for value, word in attack.words(key, graph.labels[0]):
-                ends = [q for w, q in prefixes((graph.delta, graph.accept), 6) if w == word]
-                assert (len(word), word[-1], ends) == (*key[:2], [key[2]])
-                said = naive.logits(tuple(model.tokens[s] for s in word))[graph.labels[0]]
-                wanted = graph.labels[0] in graph.want[key[2]]
-                assert (value > 0) == ((said > 0) == wanted) or abs(said) < 1e-9
-
-
 def test_inputs_may_be_more_than_the_language() -> None:
     path = verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors"
     found = typed("soft", "verify", path, "-n", 4, "-L", "regex[01]:(10)*", "--inputs", "regex[01]:(0|1)*", "--json")
@@ -741,16 +641,12 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
     ],
 )  # fmt: skip
 def test_an_automaton_that_does_not_fit_is_refused_in_one_line(tmp_path: Path, dfa: Any) -> None:
-    found = typed("soft", "verify", verdict_cases.changed(tmp_path, task={"dfa": dfa}), "-n", 3)
-    assert isinstance(found.exception, ModelError), found.output
-    assert "\n" not in str(found.exception)
+    assert "\n" not in failed(ModelError, "soft", "verify", verdict_cases.changed(tmp_path, task={"dfa": dfa}), "-n", 3)
 
 
 def test_a_language_over_other_symbols_is_refused() -> None:
     path = verdict_cases.FOLDER / f"{verdict_cases.NAMES[0]}.safetensors"
-    other = typed("soft", "verify", path, "-n", 3, "-L", "regex[ab]:(ab)*")
-    assert isinstance(other.exception, UsageError)
-    assert "is over" in str(other.exception)
+    assert "is over" in failed(UsageError, "soft", "verify", path, "-n", 3, "-L", "regex[ab]:(ab)*")
 
 
 def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:
@@ -838,29 +734,17 @@ def neurons(activation: int) -> Tables:
     return Tail(model, (0,)).tables._replace(activation=activation)
 
 
-@pytest.mark.parametrize("activation", [0, 1, 2])
-def test_the_chords_of_neurons_hold_the_activation(activation: int) -> None:
-    """``|f(x) - a x - centre| <= off`` on the whole range, whether it is a point, short, or has all the pieces."""
-    rng = np.random.default_rng(activation)
-    reach = np.array([0.0, 1e-9, 0.02, 0.3, 1.0, 4.0] * 20)
-    middle = rng.normal(size=len(reach)) * 2
-    c, g = middle.copy(), np.diag(reach / 2)
-    slopes, off = activated(neurons(activation), c, g, reach / 2)
-    xs = middle + reach * np.linspace(-1, 1, 401)[:, None]
-    ys = np.maximum(xs, 0) if activation == 2 else gelu(activation, xs)
-    chords = slopes * (xs - middle) + c
-    assert (np.abs(ys - chords) <= off + 1e-12).all()
-    assert np.allclose(g, np.diag(slopes * reach / 2))
-
-
 @pytest.mark.parametrize(("activation", "kind"), [(0, "gelu_new"), (1, "gelu"), (2, "relu")])
 def test_the_chords_of_the_search_are_the_checkers(activation: int, kind: str) -> None:
     """Hints with slopes (Lemma V12) hold only if the checker's cells of nodes are the search's, so both look at the
-    same points of a neuron's range: a certificate of a published model was refused while they did not."""
+    same points of a neuron's range: a certificate of a published model was refused while they did not. The checker's
+    hold the activation (tests/test_verdicts_to_the_unit.py), on a point, on a short range, and on all pieces."""
     rng = np.random.default_rng(activation)
     middle, reach = rng.normal(size=300) * 2, np.exp(rng.uniform(-9, 2, 300))
-    c, g = middle.copy(), np.zeros((300, 0))
-    slopes, off = activated(neurons(activation), c, g, reach)
+    reach[:20] = 0
+    c, g = middle.copy(), np.diag(reach / 2)
+    slopes, off = activated(neurons(activation), c, g, reach / 2)
+    assert np.allclose(g, np.diag(slopes * reach / 2))
     for k in range(300):
         ends = (int((middle[k] - reach[k]) * ONE), int((middle[k] + reach[k]) * ONE))
         a, low, high = (v / ONE for v in slope(kind, *ends))

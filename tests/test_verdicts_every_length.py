@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from restrict.base.errors import UsageError
+from restrict.base.errors import RestrictError, UsageError
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict import Check
@@ -23,7 +23,7 @@ from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from tests import verdict_cases
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.fuzzing import every_length
 from tests.marks import heavy_after, rows_after
 from tests.naive_gpt2 import Naive, prefixes
@@ -38,10 +38,8 @@ PROVED = "tomita1-1l1h16d-nope"
 def without_positions(seed: int) -> tuple[Trained, Naive, Graph]:
     """A random model without positions, with a random language."""
     rng = np.random.default_rng(seed)
-    while True:
-        model, naive = verdict_cases.random_checkpoint(rng)
-        if model.positions is None:
-            return model, naive, verdict_cases.random_graph(rng, model, naive)
+    cases = iter(lambda: verdict_cases.random_case(rng), None)
+    return next(case for case in cases if case[0].positions is None)
 
 
 @cache
@@ -342,8 +340,7 @@ def test_positions_are_refused() -> None:
 
 def test_the_command_proves_every_length(tmp_path: Path) -> None:
     path, out = verdict_cases.SHIPPED / f"{PROVED}.safetensors", tmp_path / "v.json"
-    found = typed("soft", "verify", path, "--all-lengths", "-o", out)
-    assert found.exit_code == 0, found.output
+    found = succeeded("soft", "verify", path, "--all-lengths", "-o", out)
     assert "whatever its length" in found.output
     line = found.output.splitlines()[2]
     assert line.startswith("s VERIFIED right n>=0")
@@ -364,8 +361,8 @@ def test_the_command_says_where_a_model_breaks() -> None:
 def test_the_command_wants_a_length_or_all() -> None:
     path = verdict_cases.SHIPPED / f"{PROVED}.safetensors"
     assert typed("soft", "verify", path).exit_code == 2
-    answer = typed("soft", "verify", path, "--all-lengths", "-n", 0)
-    assert "-n must be in 1 .. 4096 with --all-lengths, not 0" in str(answer.exception)
+    done = failed(RestrictError, "soft", "verify", path, "--all-lengths", "-n", 0)
+    assert "-n must be in 1 .. 4096 with --all-lengths, not 0" in done
     found = typed("soft", "verify", verdict_cases.FOLDER / f"{BROKEN}.safetensors", "--all-lengths", "--time", "1e-6")
     assert found.exit_code == 5
     assert "stopped: time" in found.output

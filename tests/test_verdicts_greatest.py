@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save_file
 
-from restrict.base.errors import UsageError
+from restrict.base.errors import RestrictError, UsageError
 from restrict.checker.main import verify
 from restrict.languages.dfa import minimal
 from restrict.soft.trained.decide import verify_trained
@@ -20,7 +20,7 @@ from restrict.soft.trained.model import forward, load
 from restrict.soft.trained.read_out import Asked, margin
 from restrict.soft.trained.wrong import wrong_of
 from tests import verdict_cases
-from tests.commands import typed
+from tests.commands import failed, succeeded, typed
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive
 from tests.verdict_cases import SHIPPED, refusal
@@ -95,8 +95,8 @@ def test_signs_are_another_claim() -> None:
     rng = np.random.default_rng(5)
     seen = 0
     while seen < 3:
-        model, naive = verdict_cases.random_checkpoint(rng)
-        found = verify_trained(model, verdict_cases.random_graph(rng, model, naive, True), 2, seconds=60)
+        model, _, graph = verdict_cases.random_case(rng, greatest=True)
+        found = verify_trained(model, graph, 2, seconds=60)
         if found.status != "right":
             continue
         document = found.document()
@@ -130,16 +130,14 @@ def headed(tmp_path: Path) -> Path:
 
 def test_a_label_is_the_greatest_iff_the_prefix_is_a_member(headed: Path, tmp_path: Path) -> None:
     out = tmp_path / "v.json"
-    found = typed("soft", "verify", headed, "-n", 4, "--read-out", "greatest", "--label", "yes", "-o", out)
-    assert found.exit_code == 0, found.output
-    assert "s VERIFIED right n=0..4 greatest " in found.output
+    done = succeeded("soft", "verify", headed, "-n", 4, "--read-out", "greatest", "--label", "yes", "-o", out)
+    assert "s VERIFIED right n=0..4 greatest " in done.output
     assert typed("check", headed, out).exit_code == 0
     found = typed("soft", "verify", headed, "-n", 4, "--read-out", "greatest", "--label", "no")
     assert found.exit_code == 3
     assert "wrong behind: the empty word" in found.output
     assert "above every wanted one: no" in found.output
-    found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
-    assert found.exit_code == 0, found.output
+    found = succeeded("soft", "verify", headed, "-n", 4, "--read-out", "tags")
     page = tmp_path / "page.html"
     assert typed("report", out, "--model", headed, "-o", page).exit_code == 0
     assert "wanted one of the greatest" in page.read_text()
@@ -148,8 +146,7 @@ def test_a_label_is_the_greatest_iff_the_prefix_is_a_member(headed: Path, tmp_pa
 def test_every_length_by_labels(headed: Path) -> None:
     """As the sign of the end token's logit, right at every length."""
     model = headed_as("tomita1-1l1h16d-nope", headed.parent)
-    found = typed("soft", "verify", model, "--all-lengths", "--read-out", "tags")
-    assert found.exit_code == 0, found.output
+    found = succeeded("soft", "verify", model, "--all-lengths", "--read-out", "tags")
     assert "s VERIFIED right n>=0 greatest " in found.output
 
 
@@ -157,10 +154,9 @@ def test_tags_on_other_words(headed: Path) -> None:
     graph = tagged_graph(load(headed))
     assert (graph.greatest, len(graph.delta)) == (True, 3)
     headed = headed_as(verdict_cases.NAMES[0], headed.parent, verdict_cases.FOLDER)
-    found = typed("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex:(10)*")
-    assert found.exit_code == 0, found.output
-    outside = typed("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex[01]:0*")
-    assert "a word that may come is none that the automaton of the tags reads" in str(outside.exception)
+    succeeded("soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex:(10)*")
+    found = failed(RestrictError, "soft", "verify", headed, "-n", 6, "--read-out", "tags", "--inputs", "regex[01]:0*")
+    assert "a word that may come is none that the automaton of the tags reads" in found
 
 
 @pytest.mark.parametrize("name", verdict_cases.NAMES)
@@ -208,8 +204,8 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
     for tags in (None, ["yes"], ["yes", "no", "other"], "yes"):
         said["task"]["dfa"]["tags"] = tags
         config.write_text(json.dumps(said))
-        found = typed("soft", "verify", headed, "-n", 4, "--read-out", "tags")
-        assert "no task.dfa.tags, a label of the model for each state" in str(found.exception)
+        found = failed(RestrictError, "soft", "verify", headed, "-n", 4, "--read-out", "tags")
+        assert "no task.dfa.tags, a label of the model for each state" in found
 
 
 def test_a_special_token_is_no_tag(tmp_path: Path) -> None:
@@ -232,8 +228,7 @@ def test_labels_that_do_not_fit_are_refused(headed: Path, labels: object) -> Non
 def test_the_certified_restriction_of_a_label(headed: Path) -> None:
     """Where the read-out has labels of its own, the decision is the greatest of them."""
     for given in ((), ("--label", "greatest"), ("--label", "yes")):
-        found = typed("soft", "certify", headed, "-n", 5, *given)
-        assert found.exit_code == 0, found.output
+        found = succeeded("soft", "certify", headed, "-n", 5, *given)
         assert ("forced behind every completion: no is the greatest" in found.output) == ("yes" not in given)
 
 
@@ -241,15 +236,11 @@ def test_the_certified_restriction_of_a_label(headed: Path) -> None:
 def test_a_configuration_names_its_read_out(name: str, tmp_path: Path) -> None:
     """The shipped language model and the shipped tagger; written with GPT-2's names they are the same."""
     path = SHIPPED / f"{name}.safetensors"
-    found = typed("soft", "verify", path, "-n", 5)
-    assert found.exit_code == 0, found.output
-    assert f"on task (read-out {name.rsplit('-', 1)[1]})" in found.output
-    made = typed(
+    assert f"on task (read-out {name.rsplit('-', 1)[1]})" in succeeded("soft", "verify", path, "-n", 5).output
+    succeeded(
         "soft", "import", path, "--compare", SHIPPED / f"{name}.record.json", "--weights", tmp_path / "w.safetensors"
     )
-    assert made.exit_code == 0, made.output
-    again = typed("soft", "verify", tmp_path / "w.safetensors", "-n", 5)
-    assert again.exit_code == 0, again.output
+    succeeded("soft", "verify", tmp_path / "w.safetensors", "-n", 5)
     one, other = load(path), load(tmp_path / "w.safetensors")
     word = one.rows([one.symbols[0]] * 5)
     assert np.array_equal(forward(one, word), forward(other, other.rows([other.symbols[0]] * 5)))
@@ -266,8 +257,7 @@ def test_an_unknown_task_is_refused_by_the_import(headed: Path) -> None:
         ({"labels": "no yes"}, "config labels: expected a list of names"),
     ):
         config.write_text(json.dumps(said | changed))
-        found = typed("soft", "import", headed, "-o", headed.with_name("o.safetensors"))
-        assert says in str(found.exception)
+        assert says in failed(RestrictError, "soft", "import", headed, "-o", headed.with_name("o.safetensors"))
 
 
 @pytest.mark.parametrize("head", ["score", "classifier"])
@@ -285,13 +275,10 @@ def test_classifiers_of_transformers_have_verdicts(head: str, tmp_path: Path) ->
     save_file(arrays, path)
     path.with_name("m.config.json").write_text(json.dumps(config))
     assert "soft import" in str(typed("soft", "verify", path, "-n", 4).exception)
-    made = typed("soft", "import", path, "--weights", new)
-    assert made.exit_code == 0, made.output
+    made = succeeded("soft", "import", path, "--weights", new)
     assert re.search(rf"read at +{'last' if head == 'score' else 'every'}", made.output)
     assert re.search("labels +q0 q1 q2 +config", made.output)
-    found = typed("soft", "verify", new, "-n", 8)
-    assert found.exit_code == 0, found.output
-    assert "(read-out tags)" in found.output
+    assert "(read-out tags)" in succeeded("soft", "verify", new, "-n", 8).output
     model, naive = load(new), Naive((SHIPPED / f"{name}.safetensors").read_bytes(), config)
     word = (0, 1, 0, 0, 1)
     plain = naive.logits(tuple(model.tokens[s] for s in word))

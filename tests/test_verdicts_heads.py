@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Open, Search
 from tests import verdict_cases
 from tests.marks import heavy_after
-from tests.naive_gpt2 import prefixes
+from tests.naive_gpt2 import Naive, prefixes
 
 ONE = 1 << BITS
 Sample = tuple[Check, tuple[int, int, int], list[list[Fraction]], list[list[list[Fraction]]], list[int]]
@@ -279,25 +278,30 @@ def test_malformed_rows_of_empty_cells_are_refused() -> None:
         verify(model.content, json.dumps(document).encode())
 
 
+def coordinates_of_words(search: Search, naive: Naive, key: Key) -> list[Array]:
+    """The coordinates of each word of a case, by a plain pass."""
+    model, graph, found = search.model, search.graph, []
+    for word, q in prefixes((graph.delta, graph.accept), search.n):
+        if (len(word), q) == (key[0], key[2]) and (not word or word[-1] == key[1]):
+            outs = naive.attention(tuple(model.tokens[s] for s in word))[1]
+            bases = ((np.array(b.rows).reshape(-1, model.d) / 2**24, b.centre) for b in search.atoms.bases)
+            parts = [rows @ (out - np.array(c) / 2**24) for out, (rows, c) in zip(outs, bases, strict=True)]
+            found.append(np.concatenate(parts))
+    return found
+
+
 @pytest.mark.parametrize("seed", heavy_after(range(40), 4))
 def test_the_cells_that_the_search_finds_empty_have_no_word(seed: int) -> None:
     """By all words, in floats; the checker takes each."""
     rng, found = np.random.default_rng(seed), 0
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph, n = verdict_cases.random_graph(rng, model, naive), 4
-    search = Search(model, graph, n)
-    words = prefixes((graph.delta, graph.accept), n)
-    bases = [(np.array(b.rows).reshape(-1, model.d) / 2**24, np.array(b.centre) / 2**24) for b in search.atoms.bases]
-    check = verdict_cases.checked(model, graph, n)
+    (model, naive, graph), n = verdict_cases.random_case(rng), 4
+    search, check = Search(model, graph, n), verdict_cases.checked(model, graph, n)
     check.read_basis(basis_document(search.turns[0]), Place("basis"))
     check.basis = check.turned[0]
     for key in graph.cases(n):
         empty = Empty(search, key)
         check.weigh(*key[:2])
-        at = []
-        for word in (w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])):
-            outs = naive.attention(tuple(model.tokens[s] for s in word))[1]
-            at.append(np.concatenate([rows @ (np.array(out) - c) for out, (rows, c) in zip(outs, bases, strict=True)]))
+        at = coordinates_of_words(search, naive, key)
         for _ in range(12):
             side = (empty.most - empty.least) * rng.uniform(0.05, 0.7, size=len(empty.most))
             low = empty.least + (empty.most - empty.least - side) * rng.random(len(side))
@@ -374,20 +378,14 @@ def test_bounds_on_quotients_are_taken_if_and_only_if_they_hold(seed: int) -> No
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4))
 def test_the_bound_of_the_search_is_below_the_value_of_every_word(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph, n = verdict_cases.random_graph(rng, model, naive), 4
+    (model, naive, graph), n = verdict_cases.random_case(rng), 4
     search = Search(model, graph, n)
-    words = prefixes((graph.delta, graph.accept), n)
-    bases = [(np.array(b.rows).reshape(-1, model.d) / 2**24, np.array(b.centre) / 2**24) for b in search.atoms.bases]
     for key in graph.cases(n):
         high, low = search.box(key)
         line = rng.normal(size=len(high)) * 10.0 ** rng.integers(-2, 3)
         radius = np.maximum((high - low) / 2, 1e-6)
-        bound, values = search.own(key, (high + low) / 2 - radius, (high + low) / 2 + radius, 0.0, line), []
-        for word in (w for w, q in words if len(w) == key[0] and q == key[2] and (not w or w[-1] == key[1])):
-            outs = naive.attention(tuple(model.tokens[s] for s in word))[1]
-            at = np.concatenate([rows @ (np.array(out) - c) for out, (rows, c) in zip(outs, bases, strict=True)])
-            values.append(float(line @ ((at - (high + low) / 2) / radius)))
+        bound = search.own(key, (high + low) / 2 - radius, (high + low) / 2 + radius, 0.0, line)
+        values = [line @ ((at - (high + low) / 2) / radius) for at in coordinates_of_words(search, naive, key)]
         assert bound <= min(values) + 1e-6 * (1 + np.abs(line).sum())
         assert model.heads > 1 or bound >= min(values) - 1e-6 * (1 + np.abs(line).sum())
 
@@ -396,8 +394,7 @@ def apart(seed: int) -> Iterator[tuple[Search, Key, Array, Array]]:
     """The cases of a random model of two heads, each with a whole cell: half of its box, here and there, and of the
     quotients."""
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph = verdict_cases.random_graph(rng, model, naive)
+    model, _, graph = verdict_cases.random_case(rng)
     search = Search(model, graph, 4)
     for key in graph.cases(4) if model.heads > 1 else ():
         whole = search.whole(key, *search.span(*search.rounded(key)))
@@ -475,8 +472,7 @@ def at_of(search: Search, ends: tuple[Array, Array], word: tuple[Array, Array, A
 def test_cases_with_halved_quotients_are_verified(seed: int) -> None:
     """Some also have multipliers of quotients, without which they are refused."""
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    graph = verdict_cases.random_graph(rng, model, naive)
+    model, _, graph = verdict_cases.random_case(rng)
     search, check, halved, needed = Search(model, graph, 4), verdict_cases.checked(model, graph, 4), 0, 0
     check.read_basis(basis_document(search.turns[0]), Place("basis"))
     for key in graph.cases(4):
@@ -521,8 +517,8 @@ def test_directions_of_a_basis_are_not_those_of_one_that_was_dropped() -> None:
 def two_heads(seed: int) -> tuple[Any, dict[str, Any]] | None:
     """A certificate about a random model of two heads, every case with bounds on the quotient of denominators."""
     rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng)
-    found = verify_trained(model, verdict_cases.random_graph(rng, model, naive), 3, seconds=60)
+    model, _, graph = verdict_cases.random_case(rng)
+    found = verify_trained(model, graph, 3, seconds=60)
     if model.heads == 1 or found.upto < 1:
         return None
     return model, verdict_cases.with_quotients(found).document()
@@ -551,13 +547,7 @@ def test_quotients_that_do_not_hold_are_refused() -> None:
         case[4][-1] += change[1]
         refused += not verdict_cases.accepted(model, other)
     assert refused == 3 * len(document["cases"])
-
-
-def test_a_bound_too_few_or_too_many_is_refused(tmp_path: Path) -> None:
-    made = two_heads(39)
-    assert made is not None
-    model, document = made
-    for change in (1, 2):
+    for change in (1, 2):  # a bound too few, or too many
         other = copy.deepcopy(document)
         case = other["cases"][-1]
         case[3], case[4] = case[3] + [1 << 40] * change, case[4] + [0] * change

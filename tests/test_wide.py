@@ -20,7 +20,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Map, Model
 from restrict.model.restriction import Restriction
 from tests import mutations, naive
-from tests.generator import random_length, random_program
+from tests.generator import random_case
 from tests.marks import rows_after
 
 
@@ -38,27 +38,10 @@ def narrow_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def small_programs(seed: int, count: int, words: int = 128) -> list[tuple[dict[str, Any], Model, int]]:
     """Random programs with few words."""
-    rng, found = np.random.default_rng(seed), list[tuple[dict[str, Any], Model, int]]()
-    while len(found) < count:
-        document = random_program(rng)
-        n = random_length(rng, document)
-        model = loads(mutations.encode(document))
-        free = n - len(model.markers)
-        if free >= 1 and len(model.alphabet) ** free <= words and not callable(document.get("when")):
-            found.append((document, model, n))
-    return found
-
-
-def labels(document: dict[str, Any], model: Model, n: int, fixed: dict[int, str]) -> set[str]:
-    """The last position's labels on all words that agree with what is fixed, by the oracle."""
-    pinned = model.at(n).pinned
-    choices = [(fixed[i],) if i in fixed else model.alphabet for i in range(n) if i not in pinned]
-    output = model.output.variable
-    oracle = naive.load(document)
-    return {
-        model.output.label(naive.run(oracle, list(word), n).values[output][n - 1])
-        for word in itertools.product(*choices)
-    }
+    rng = np.random.default_rng(seed)
+    some = (random_case(rng, inputs=words) for _ in itertools.count())
+    cases = itertools.islice((case for case in some if naive.letters(*case)), count)
+    return [(document, loads(mutations.encode(document)), n) for document, n in cases]
 
 
 @pytest.mark.usefixtures("narrow_limits")
@@ -72,7 +55,7 @@ def test_what_is_found_with_lowered_limits_is_true() -> None:
             continue
         assert found.c == 0
         assert restrict.check(model, found).startswith("s VERIFIED")
-        assert len(labels(document, model, n, dict(found.restriction.fixed))) == 1
+        assert len(naive.true_values(document, n, dict(found.restriction.fixed))["label", n - 1]) == 1
         forced += 1
     assert forced >= 15
 
@@ -91,7 +74,7 @@ def test_abstention_is_sound_for_given_restrictions() -> None:
         left_out += found.cone != "all"
         assert found.claim.dependencies is not None
         agreed = {**dict.fromkeys(found.claim.dependencies, model.alphabet[0]), **fixed}
-        assert len(labels(document, model, n, agreed)) == 1
+        assert len(naive.true_values(document, n, agreed)["label", n - 1]) == 1
     assert left_out >= 6
 
 

@@ -118,9 +118,9 @@ def random_checkpoint(
 ) -> tuple[Trained, Naive]:  # fmt: skip
     """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, with or without
     a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own.
-    ``norm``: LayerNorm behind each half of a block (``post``), none at the end (``no-last``), or nowhere
-    (``none``). ``reads``: the answer
-    is read at the start token, without a mask (``first``), or at a token behind the word (``last``)."""
+    ``norm``: LayerNorm behind each half of a block (``post``), none at the end (``no-last``), or nowhere (``none``).
+    ``reads``: the answer is read at the start token, without a mask (``first``), or at a token behind the word
+    (``last``)."""
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     config: dict[str, Any] = {
         "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": layers,
@@ -336,8 +336,8 @@ def with_pieces(found: Verdict) -> Verdict:
 def fitting(rng: np.random.Generator, fits: Callable[[Verdict], bool]) -> Verdict:
     """The first verdict on a random model, up to 3 symbols, that fits."""
     while True:
-        model, naive = random_checkpoint(rng)
-        if fits(found := verify_trained(model, random_graph(rng, model, naive), 3)):
+        model, _, graph = random_case(rng)
+        if fits(found := verify_trained(model, graph, 3)):
             return found
 
 

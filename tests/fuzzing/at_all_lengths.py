@@ -6,7 +6,7 @@ none of the tried long words shows, would be missed. It is **undecided** where n
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from zlib import crc32
 
@@ -55,25 +55,24 @@ def everything(found: Meaning, claim: Document, most: int = FARTHEST) -> Iterabl
                 yield word, position
 
 
-def other_label(found: Meaning, claim: Document, word: Word, position: int) -> str:
-    """What the language or the machine of a claim says."""
-    symbols = [found.alphabet[a] for a in word]
+def other_label(model: Document, claim: Document, symbols: Sequence[str], position: int) -> str:
+    """What the language or the machine of a claim says of a word."""
     if "language" in claim:
-        return "accept" if member(claim["language"], symbols) else "reject"
+        return "accept" if member(claim["language"], list(symbols)) else "reject"
     machine = claim["machine"]
-    if found.every:
-        return bimachine_label(found, machine, symbols, position)
+    if "left" in machine:
+        return bimachine_label(model, machine, symbols, position)
     state = 0
     for a in symbols:
         state = machine["transitions"][state][machine["alphabet"].index(a)]
     return str(machine["labels"][machine["output"][state]])
 
 
-def bimachine_label(found: Meaning, machine: Document, symbols: list[str], position: int) -> str:
+def bimachine_label(model: Document, machine: Document, symbols: Sequence[str], position: int) -> str:
     """What a bimachine says at a position; markers are the letters after the symbols."""
-    size = len(found.alphabet)
-    run = [size] * ("start_marker" in found.model) + [machine["alphabet"].index(a) for a in symbols]
-    run += [size + ("start_marker" in found.model)] * ("end_marker" in found.model)
+    size = len(model["alphabet"])
+    run = [size] * ("start_marker" in model) + [machine["alphabet"].index(a) for a in symbols]
+    run += [size + ("start_marker" in model)] * ("end_marker" in model)
     l = r = 0
     for x in run[:position]:
         l = machine["left"][l][x] if l >= 0 else -1
@@ -83,10 +82,16 @@ def bimachine_label(found: Meaning, machine: Document, symbols: list[str], posit
     return str(machine["labels"][number]) if number >= 0 else "no label at all"
 
 
+def agrees(found: Meaning, claim: Document, word: Word, position: int) -> bool:
+    """Whether the model says the same as the language or the machine of a claim."""
+    symbols = [found.alphabet[a] for a in word]
+    return found.labels(word)[position] == other_label(found.model, claim, symbols, position)
+
+
 def agreement(found: Meaning, claim: Document) -> Tries:
     """`recognises` and `computes`."""
     for word, position in everything(found, claim):
-        yield found.labels(word)[position] == other_label(found, claim, word, position)
+        yield agrees(found, claim, word, position)
 
 
 def difference(found: Meaning, claim: Document) -> Tries:
@@ -98,10 +103,10 @@ def difference(found: Meaning, claim: Document) -> Tries:
         return
     yield n >= max(claim["from"], 1) and found.defined(n) is not False and position < n
     if position < n:
-        yield found.labels(word)[position] != other_label(found, claim, word, position)
+        yield not agrees(found, claim, word, position)
     if claim["shortest"]:
         for other, at in everything(found, claim, n - 1):
-            yield found.labels(other)[at] == other_label(found, claim, other, at)
+            yield agrees(found, claim, other, at)
 
 
 def forcing(found: Meaning, claim: Document) -> Tries:
@@ -166,7 +171,7 @@ def lengths(found: Meaning, claim: Document) -> Tries:
     for t in found.lengths:
         n = t + found.markers
         if n >= 1 and found.words(t) is not None and found.defined(n):
-            wrong = any(found.last(word) != other_label(found, claim, word, n - 1) for word in found.sampled(t))
+            wrong = not all(agrees(found, claim, word, n - 1) for word in found.sampled(t))
             yield wrong if has(claim["least"], n) else True
             yield has(claim["most"], n) if wrong else True
 

@@ -4,10 +4,13 @@ Many scores have small ranges, so that ties are common. A program is well-formed
 ``shortest(model) .. LONGEST`` at which its ``when`` holds, or only at the one length that was asked for.
 """
 
+import math
+
 from numpy.random import Generator
 
 from tests import naive
 from tests.generator.draft import (
+    LONGEST,
     Draft,
     Model,
     Sized,
@@ -21,6 +24,7 @@ from tests.generator.draft import (
     when_text,
 )
 from tests.generator.expressions import FAR, Phrase, apply, bounded, constant, grown, named, plain
+from tests.generator.inputs import random_length
 
 NAMES = ("k", "k", "qk", "qk", "qk", "jk", "ij", "j", "qn", "iq", "qijkn", "qijkn", "ijn", "jn")
 """The names that a score may mention; few at a time, so that most heads read a few positions only."""
@@ -43,6 +47,17 @@ def random_program(rng: Generator, n: int | None = None, longest_list: int = 6) 
     model["variables"] = draft.variables
     model["output"] = random_output(draft, False, 0.5)
     return model
+
+
+def random_case(
+    rng: Generator, most: int = LONGEST, longest_list: int = 6, inputs: float = math.inf
+) -> tuple[Model, int]:
+    """A random program and a length of at most ``most`` at which it is defined and has at most ``inputs`` inputs."""
+    while True:
+        model = random_program(rng, None, longest_list)
+        n = random_length(rng, model, most)
+        if len(model["alphabet"]) ** len(naive.letters(model, n)) <= inputs:
+            return model, n
 
 
 def condition(draft: Draft) -> Model:
