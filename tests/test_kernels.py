@@ -288,6 +288,16 @@ def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symb
     check_row(at, 4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}, (1, 48, 700))
 
 
+def test_a_hashed_row_that_sees_nothing_has_no_pairs_once_the_kernel_is_compiled() -> None:
+    at = instance("hash(i, q, j, k)", 200_000, 8, query="x", mask="strict_past", default=0)
+    keys = Values.make(8, {})
+    assert len(row_of(at, 199_999, 1).candidates(keys)[0]) > 8  # long: compiles it
+    row = row_of(at, 0, 1)
+    assert [part.tolist() for part in row.candidates(keys)] == [[], []]
+    assert row.ranked(keys).shape == row.scored(keys).shape == (3, 0)
+    assert row.best(keys, 3)[2] is True
+
+
 def seed_of(score: str) -> int | None:
     """What the row of query value 1 at position 7 mixes before ``j``, at n = 50."""
     document = json.loads(restrict.load("random:layers=1,heads=1").content or b"")

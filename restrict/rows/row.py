@@ -107,6 +107,8 @@ class Row:
         """The pairs (3, m) down to the floor, or with a ``count`` at least so many of the best of all; and whether a
         pair among these was dropped. Scores below ``least`` are ignored."""
         total = (self.stop - self.first) * keys.domain
+        if total <= 0:  # a strict mask: nothing is seen there
+            return np.empty((3, 0), np.int64), False
         if total > MAX_PAIRS:
             raise ResourceLimit(
                 f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
