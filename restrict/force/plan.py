@@ -22,7 +22,7 @@ that share tokens cost less than planned, and where two goals contradict each ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from itertools import islice
 from math import prod
 
@@ -71,7 +71,7 @@ def plannable(instance: Instance) -> bool:
             return False
         heads = [v for a in variable.args if isinstance(v := variables.get(a), Head)]
         roots = [a for a in variable.args if not isinstance(variables.get(a), Head)]
-        sizes = [instance.domains[a] for a in variable.args]
+        sizes = tuple(instance.domains[a] for a in variable.args)
         if len(roots) != 1 or max(sizes) > LARGEST or instance.domains[name] > CLASSES or sides_of(sizes) is None:
             return False
         if any(instance.query(h) != roots[0] or instance.key(h) != h.value for h in heads):
@@ -80,7 +80,8 @@ def plannable(instance: Instance) -> bool:
     return True
 
 
-def sides_of(sizes: Sequence[int]) -> list[I64] | None:
+@cache
+def sides_of(sizes: tuple[int, ...]) -> list[I64] | None:
     """The sides that boxes have along each argument, as masks, the whole domain last: all sets, or the single values
     and all but one, or the single values; ``None``: even these make too many boxes."""
     ones = [1 << np.arange(size) for size in sizes]
@@ -160,7 +161,7 @@ class _Node:
     def sides(self) -> list[I64]:
         """The sides of boxes: of the root, then of every head."""
         domains = self.plans.instance.domains
-        sides = sides_of([domains[self.root], *(domains[head.name] for head in self.heads)])
+        sides = sides_of((domains[self.root], *(domains[head.name] for head in self.heads)))
         assert sides is not None
         return sides
 
