@@ -184,9 +184,9 @@ class GoalSearch:
         """Plan every label with more and more effort, and dive along each plan that is better than the best answer. A
         program whose first plan takes most of the rows is left to the passes: no plan would be improved."""
         state, scores = self.state, self._most_scores
-        last, first = state.scores + max(self.opt.plan_scores, scores), int(self.opt.plan_first * self.opt.plan_rows)
-        self._most_scores = HUGE
-        planner = Planner(state, rng, first, lambda: state.scores > last or self.task.deadline.passed)
+        last, rows = state.scores + max(self.opt.plan_scores, scores), int(self.opt.plan_first * self.opt.plan_rows)
+        self._most_scores, first = HUGE, True
+        planner = Planner(state, rng, rows, lambda: state.scores > last or self.task.deadline.passed)
         followed = dict.fromkeys(self.goals, np.inf)
         for effort, planner.share in self.opt.plans:
             for goal in self.goals:
@@ -196,10 +196,10 @@ class GoalSearch:
                 self._restart(dict(state.pinned))
                 with suppress(OutOfRows, ModelError):  # a rule may have no value at the length of the samples
                     planner.solve(goal, effort)
-                if planner.left < 0 and first:
+                if first and planner.left < 0:
                     self._most_scores = state.scores + scores
                     return
-                planner.left, first = planner.left + (self.opt.plan_rows - first if first else 0), 0
+                planner.left, first = planner.left + first * (self.opt.plan_rows - rows), False
                 if 0 < planner.cost(goal) < min(least, followed[goal]):
                     followed[goal] = planner.cost(goal)
                     self._restart(dict(state.pinned))
