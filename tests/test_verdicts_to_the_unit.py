@@ -19,7 +19,7 @@ from safetensors.numpy import load, save
 from restrict.checker import verdict_forms as forms
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.verdict import FREE, Basis, Box, Check, averaged
+from restrict.checker.verdict import Basis, Box, Check, averaged
 from restrict.checker.verdict_forms import LONG, Form, Sign, moved, reached
 from restrict.checker.verdict_model import START, Atoms, Head, Model
 from restrict.checker.verdict_numbers import ONE, Ball, Linear, Norm, dot, networked
@@ -386,7 +386,7 @@ def slacks(seed: int) -> Iterator[D]:
             exact, neurons, inverse = label(b, placed(b, signs, D), lambda x: curve(b.kind, x), D.sqrt)
             yield way * exact * ONE - least - dot(lines, signs["eps"])
             for count in (1, 3):
-                held = [(math.floor(v * ONE), math.ceil(v * ONE)) if rng.random() < 0.5 else FREE for v in neurons]
+                held = [(math.floor(v * ONE), math.ceil(v * ONE)) if rng.random() < 0.5 else None for v in neurons]
                 found = [[k + dot(line, signs["eps"]) for k, line in forms.signed(asks, piece, f, b.epsilon)]
                          for piece in forms.network(b.epsilon, f, b.y, *read, count, held)
                          if piece.turns[0][1] <= inverse * ONE <= piece.turns[1][1]]  # fmt: skip
@@ -401,6 +401,16 @@ SEEDS = (*range(20), 64, 143, 216, 369, 572, 1135, 1167)
 def test_no_point_is_beyond_the_bounds_on_a_label(seed: int) -> None:
     """Weights and form at ends of what they may be, at which a label is least to first order."""
     assert min(slacks(seed)) >= 0
+
+
+def test_a_cell_is_no_smaller_than_its_form_where_nothing_else_is_known() -> None:
+    """A neuron may read what is beyond 2^136, and so it did where unknown ends were said to be there: a network that
+    takes ``relu(x - 2^b)`` from 0, at ``x`` up to ``2^138``."""
+    far, bend = 1 << 202, 1 << 201
+    f = networked(None, "relu", 1, ([[ONE], [0]], [-bend]), ([[0, -ONE]], [0, 0]))
+    y = Form([0, 0], [[far, 0]], [0, 0])
+    [z] = forms.network(1 << 90, f, y, *moved(f.normal, y), 1, [None])
+    assert all(k - sum(map(abs, line)) <= bend - far for k, line in forms.signed(Sign([0, ONE], 0, 0), z, f, 1 << 90))
 
 
 # ---------------------------------------------------------------- what a case is bounded by

@@ -15,7 +15,6 @@ from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.checker import verdict_forms
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
-from restrict.checker.verdict import FREE
 from restrict.checker.verdict_model import Model
 from restrict.checker.verdict_numbers import BITS
 from restrict.report.source import page_of
@@ -234,7 +233,7 @@ def test_bounds_on_a_cell_hold_at_its_points(norm: str, seed: int) -> None:
     made = Model(Task({}, Place("c"), model.content, Place("m"), Path(), Meter(10**9)), document["model"], Place("c"))
     (block,), labels, asked, tail = made.blocks, list(graph.labels), graph.asked[0], Tail(model, graph.labels)
     free, held = (
-        [FREE] * len(block.network.inner.bias),
+        [None] * len(block.network.inner.bias),
         np.array([[-np.inf], [np.inf]]) + np.zeros(len(tail.tables.inner)),
     )
     for size in (0.02, 0.3):

@@ -33,8 +33,6 @@ SPANS = 64
 TURNS = 256
 PIECES = 64
 """The most parts of the range of an inverse deviation."""
-FREE = (-(1 << 200), 1 << 200)
-"""The ends of a neuron's direction of which nothing is known."""
 VERDICT = {
     "format": ("restrict-soft-verdict/1",),
     "model": thing,
@@ -140,7 +138,7 @@ class Check:
         once = all(max(language.delta[t]) < 0 for t in over)
         require(once, task.top.key("language"), "expected nothing behind the token at which the answer is read")
         self.weights: list[list[list[Interval]]] = []
-        self.held: list[Side] = []
+        self.held: list[Side | None] = []
         self.inner: list[list[list[Form]]] = []
         self.alike, self.shown = model.positions is None and len(model.blocks) == 1, Shown()
         self.price, self.sizes, self.map = 0, (5, 8), (model.d + 16) * (len(self.final.inner.bias) + 16) >> 3
@@ -291,10 +289,10 @@ class Check:
         self.held = self.narrowed(key, hints[4] if len(hints) > 4 else [], place)
         self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
 
-    def narrowed(self, key: Key, value: Any, place: Place) -> list[Side]:
+    def narrowed(self, key: Key, value: Any, place: Place) -> list[Side | None]:
         """The ends of what neurons read before the division, in all words of the case, where they are given: the
         neuron, then for each head a bound and a width, in units of ``2^-8``."""
-        found, heads = [FREE] * len(self.final.inner.bias), self.model.heads
+        found, heads = list[Side | None]([None] * len(self.final.inner.bias)), self.model.heads
         given = [hint(entry, place) for entry in listing(value, place)]
         fits = all(len(e) == 2 * heads + 1 and 0 <= e[0] < len(found) for e in given)
         require(fits, place, "expected neurons, each with a bound and a width for each head")

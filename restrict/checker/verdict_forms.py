@@ -200,11 +200,11 @@ def activated(by: list[Chord], y: Form, slack: int) -> tuple[Form, Vector]:
 
 
 def network(
-    epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int = 0, held: Sequence[Side] = ()
+    epsilon: int, f: Network, y: Form, image: Form, slack: int, pieces: int = 0, held: Sequence[Side | None] = ()
 ) -> Iterator[Behind]:
     """What ``y`` plus the network behind its LayerNorm is: ``image`` is what ``f.normal`` makes of ``y``, of which
     ``slack`` is due to rounding. By the chord of the inverse deviation; or for each of some pieces of its range, where
-    what ``f.normal`` makes of ``y`` is between the ends ``held`` (Theorem 11)."""
+    what ``f.normal`` makes of ``y`` is between the ends ``held`` (Theorem 11), where they are known."""
     wide, m, reach, radius = centred(y), len(y.spans), reached(image), f.shift.radius
     if not pieces:
         whole = image._replace(spans=[*image.spans, [0] * len(image.centre)]), ONE, 0, (0, ONE, [0] * m, 0)
@@ -214,8 +214,9 @@ def network(
         yield behind(f, wide, y, (hidden, chords(f.kinds, hidden), slack), size, dev, [turn], off)
     *_, low, high = variance(epsilon, wide)
     first, last = (ONE, ONE) if f.bare else (ONE**2 // (math.isqrt(high) + 1), ONE**2 // math.isqrt(low) + 1)
-    ranges = [(max(c - r, a), max(c - r, a, min(c + r, b)))
-              for c, r, (a, b) in zip(image.centre, reach, held, strict=False)]  # fmt: skip
+    free = ((c - r, c + r) for c, r in zip(image.centre, reach, strict=True))
+    ranges = [(a, b) if side is None else (max(a, side[0]), max(a, side[0], min(b, side[1])))
+              for (a, b), side in zip(free, held, strict=False)]  # fmt: skip
     reaches = [max(map(abs, side)) for side in ranges], [abs(c) + r for c, r in zip(image.centre, reach, strict=True)]
     for k in range(pieces):
         ends = [first + (last - first) * t // pieces for t in (k, k + 1)]
