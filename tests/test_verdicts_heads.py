@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import product
@@ -314,6 +314,24 @@ def test_the_cells_that_the_search_finds_empty_have_no_word(seed: int) -> None:
                 boxes = [Box(int((a + s / 2) * ONE), int(s / 2 * ONE)) for a, s in zip(low, side, strict=True)]
                 check.unreached(key, boxes, row, Place("c"))
     assert found or model.heads == 1
+
+
+def test_multipliers_that_cancel_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of both sides of every coordinate alike: where scores are huge, so little is left of a sum of words."""
+
+    def alike(oracle: Callable[[Array], Array | None], points: Array) -> Array | None:
+        return None if oracle(np.ones(points.shape[1])) is not None else np.ones(points.shape[1])
+
+    monkeypatch.setattr("restrict.soft.trained.empty.separation", alike)
+    (model, _, graph), tried = verdict_cases.random_case(np.random.default_rng(0)), 0
+    search = Search(model, graph, 3)
+    for key in graph.cases(3):
+        empty = Empty(search, key)
+        empty.found(empty.least, empty.most)
+        half = (empty.most + empty.least) / 2
+        tried += len(half) > 1
+        assert empty.found(half, empty.most) is None
+    assert tried
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(20), 4))

@@ -330,6 +330,17 @@ def inside(form: Whole, x: Array | list[float]) -> None:
     assert (np.abs(np.array(x) - np.array(form.centre, float) / ONE) <= far / ONE + 1e-9).all()
 
 
+def test_the_box_of_a_node_has_no_quotients() -> None:
+    """Bounds on the quotients of denominators are for one layer: refused in one line, however wide."""
+    model, found = next((model, found) for seed in range(300, 400) for model, _, graph, _ in [case(seed)]
+                        if model.heads == 2
+                        for found in [verify_trained(model, graph, 1, seconds=60)] if found.upto == 1)  # fmt: skip
+    document = found.document()
+    entry = document["cases"][0]
+    entry[3:5] = [*entry[3], 1 << 59], [*entry[4], (1 << 59) - 1]
+    assert "bounds and widths" in refusal(model.content, document)[1]
+
+
 def test_forms_keep_their_points_when_opened_and_merged() -> None:
     y = Whole([5, 7], [[1, 2], [30, -4], [0, 3]], [6, 0])
     assert opened(y) == Whole([5, 7], [[1, 2], [30, -4], [0, 3], [6, 0], [0, 0]], [0, 0])

@@ -281,7 +281,7 @@ class Check:
         ends = [(h, [[off + t[k] for t in row] for row in rows], [[off - t[k] for t in row] for row in rows])
                 for h, off, rows, k in at]  # fmt: skip
         upper, width, m = hint(hints[0], place), hint(hints[1], place), len(ends)
-        fits = len(upper) == len(width) and len(upper) in (m, m + len(self.basis) - 1)
+        fits = len(upper) == len(width) and len(upper) in (m, m + (len(self.model.blocks) == 1) * (len(self.basis) - 1))
         require(fits, place, f"expected {m} bounds and widths")
         boxes = self.boxes(key, ends, zip(upper, width, strict=True), place)
         for h, (u, w) in enumerate(zip(upper[m:], width[m:], strict=True), 1):

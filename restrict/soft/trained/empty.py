@@ -52,7 +52,7 @@ class Empty:
 
         def pulls(g: Array) -> Array:
             size: Array = (g[len(cut) :] - g[: len(cut)]) / radius
-            return np.asarray(np.round(size / np.abs(size).max() * PULL))
+            return np.asarray(np.round(size / (np.abs(size).max() or 1.0) * PULL))
 
         def against(g: Array) -> Array | None:
             pull = pulls(g)
