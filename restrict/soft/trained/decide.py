@@ -59,9 +59,9 @@ ALL = ("all symbols",)
 BELOW, LEAST_BELOW = 1, 10.0
 """Where a wrong word is known, all that is left is whether it is shortest: cases have so many times what the search has
 taken, or so many seconds; memories and finer graphs with them so many times that, or a second."""
-HISTORIES = (40, 80)
-"""Two layers: what came before is remembered by at most so many states for a position: half as many states, where they
-do, are half as many cases."""
+HISTORIES = ((40, 3), (80, 1))
+"""Two layers: what came before is remembered by at most so many states for a position, for such a part of the time that
+is left: half as many states, where they do, are half as many cases; where they hardly do, they need many cells."""
 Tell = Callable[[str], None]
 Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
 """Gets what a certificate is going to say beside its cases, the cases that are decided so far, in order, and bases."""
@@ -376,12 +376,12 @@ class _Layers(_Run):
             yield self.begun(graph.remembering(table), ALL, WIDER[0], 1)
         yield self.begun(graph)
         last = graph
-        for most in HISTORIES:
+        for most, share in HISTORIES:
             self.tell("histories")
             if (merged := merged_histories(self.model, graph, self.n, most, self.over)) is None:
                 return
             last = merged
-            yield self.begun(last, (SEEN,), WIDER[0] if self.model.heads == 1 else SEVERAL, 1)
+            yield self.begun(last, (SEEN,), WIDER[0] if self.model.heads == 1 else SEVERAL, share)
         yield self.begun(graph, fine=FINER[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):
