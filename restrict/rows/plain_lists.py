@@ -123,8 +123,8 @@ def pairs_of_row(
     j, w, begin = j[begin[0] : begin[-1]], w[begin[0] : begin[-1]], begin - begin[0]
     states = hashed(np.arange(low, high) ^ seed)
     s, inside = np.empty(len(w), np.int64), own_w >= 0 and low <= own_j < high
-    for at in range(0, len(w), BLOCK):
-        s[at : at + BLOCK] = scores_after(states[j[at : at + BLOCK] - low], w[at : at + BLOCK])
+    for block in (slice(at, at + BLOCK) for at in range(0, len(w), BLOCK)):
+        s[block] = scores_after(states[j[block] - low], w[block])
     if inside:  # the first pair of the own position stands for its only one
         mine, after, w = int(begin[own_j - low]), int(begin[own_j - low + 1]), w.copy()
         w[mine], s[mine + 1 : after] = own_w, NONE
