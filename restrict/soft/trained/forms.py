@@ -173,7 +173,7 @@ class Tail:
         return c, reach, np.array(low), np.array(high)
 
     def ready(self, y: Form, asked: Asked) -> Ready:
-        """A cell made ready."""
+        """A cell with what its labels need, reckoned once."""
         near = self.near(y)
         return Ready(near, self.signs(near, asked))
 

@@ -121,7 +121,7 @@ class Reader(Taken[Array]):
         return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
 
     def layer(self, number: int, d: int, inner: int) -> StoredLayer:
-        """A block."""
+        """The weights of a block by its number."""
         h = f"h.{number}."
         return StoredLayer(
             self.norm(h + "ln_1", d),
