@@ -1,6 +1,6 @@
 """All lengths at once: how far the construction gets, and where it stops (docs/all-lengths.md).
 
-    python scripts/bench_all_lengths.py [SUITE ...] [--json FILE] [--share FRACTION] [--skip SEEDS]
+    python scripts/bench_all_lengths.py [SUITE ...] [-o FILE] [--share FRACTION] [--skip SEEDS]
 
 Suites: `two` (two letters, all masks, L=3 H=3 8 states), `deep` (L=6 H=4 16 states), `past` (the same, past masks),
 `four` (four letters, L=3 H=3 8 states), `curve` (states and seconds against L, H, S and letters), `mixed` (random
@@ -12,7 +12,6 @@ before. All numbers are measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import shutil
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, written
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -369,17 +369,15 @@ SUITES: dict[str, Callable[[float], list[dict[str, Any]]]] = {
 
 def main() -> None:
     """Run the suites that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("suites", nargs="*", help=", ".join(SUITES))
-    parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--share", type=float, default=1.0, help="run this share of each suite")
     parser.add_argument("--skip", type=int, default=0, help="begin with this seed (to run a suite in parts)")
     options = parser.parse_args()
     OPTIONS["skip"] = options.skip
     transformer(0, 2, 2, 4, 2, False)  # compiles the kernels
     results = {name: SUITES[name](options.share) for name in options.suites or SUITES}
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
+    written(options.output, results)
 
 
 if __name__ == "__main__":

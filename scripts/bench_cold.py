@@ -4,7 +4,7 @@
     python scripts/bench_cold.py --only verify        # the commands that have this text
     python scripts/bench_cold.py --pages tutorial     # the commands of one page
     python scripts/bench_cold.py --command "restrict certify parity8 -n 100"   # this one instead
-    python scripts/bench_cold.py --json FILE          # also as JSON
+    python scripts/bench_cold.py -o FILE              # also as JSON
 
 Each command runs twice in one fresh folder per page: first with an empty cache of compiled kernels, then with what the
 first run has left there. Processor seconds of the command and of what it starts: they say little of how busy a machine
@@ -13,8 +13,6 @@ is. The exit code is 1 where a command fails, or a cold run takes more than ``--
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import re
 import resource
@@ -24,6 +22,8 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from harness import arguments, head, line, written
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"README": "README.md", "tutorial": "docs/tutorial.md", "how-to": "docs/howto.md"}
@@ -54,8 +54,8 @@ def seconds(command: str, folder: Path, cache: Path) -> tuple[float, int]:
     """Processor seconds of one run, and its exit code."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache), "COLUMNS": "80"}
-    line = SHELL.format(python=sys.executable, command=command)
-    done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, check=False)
+    shell = SHELL.format(python=sys.executable, command=command)
+    done = subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode
 
@@ -80,25 +80,22 @@ def both(page: str, command: str, folder: Path) -> Row:
 
 def main(words: list[str]) -> int:
     """Print the table; 1 where a command failed or was too slow."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = arguments(__doc__, None)
     options.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
     options.add_argument("--command", action="append", default=[], help="this command instead, may be repeated")
     options.add_argument("--only", default="", help="the commands that have this text")
     options.add_argument("--limit", type=float, default=float("inf"), help="processor seconds that a cold run may take")
-    options.add_argument("--json", type=Path, help="write the rows here, too")
     given = options.parse_args(words)
     found = []
-    print("| command | cold s | warm s | compiled |")
-    print("| --- | --- | --- | --- |")
+    print(head(("command", "cold s", "warm s", "compiled")))
     for page in given.pages[:1] if given.command else given.pages:
-        for row in rows(page, [line for line in given.command or commands(page) if given.only in line]):
+        for row in rows(page, [words for words in given.command or commands(page) if given.only in words]):
             found.append(row)
             failed = f" (exit code {row.code})" if row.code else ""
             # A bar would end the cell.
             command = row.command.replace("|", "\\|")
-            print(f"| `{command}`{failed} | {row.cold:.1f} | {row.warm:.1f} | {row.kernels} |", flush=True)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n", encoding="utf-8")
+            print(line((f"`{command}`{failed}", f"{row.cold:.1f}", f"{row.warm:.1f}", row.kernels)), flush=True)
+    written(given.output, [asdict(row) for row in found])
     slow = [row for row in found if row.cold > given.limit]
     print(f"{len(found)} commands; cold: slowest {max((row.cold for row in found), default=0):.1f} s")
     return int(bool(slow) or any(row.code for row in found))

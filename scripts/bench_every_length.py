@@ -9,9 +9,10 @@ cases and cells; processor seconds of the search and of the trusted checker; byt
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
+
+from harness import arguments, head, line, written
 
 from restrict.checker.main import verify
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
@@ -48,16 +49,18 @@ def row(path: Path, seconds: float) -> tuple[str, ...] | None:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("folder", type=Path, nargs="+")
     parser.add_argument("--time", type=float, default=60.0, help="seconds for each search")
     parser.add_argument("--only", default="", help="names that contain this")
-    options = parser.parse_args()
-    print(f"| {' | '.join(HEAD)} |\n| {' | '.join('---' for _ in HEAD)} |", flush=True)
+    options, rows = parser.parse_args(), []
+    print(head(HEAD), flush=True)
     for path in sorted(path for folder in options.folder for path in folder.glob("*.safetensors")):
         found = row(path, options.time) if options.only in path.name else None
         if found is not None:
-            print(f"| {' | '.join(found)} |", flush=True)
+            rows.append(found)
+            print(line(found), flush=True)
+    written(options.output, rows)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,16 @@ the fewest that force the end token's. Every restriction is checked by the trust
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
+
+from harness import arguments, head, line, written
 
 from restrict.base.errors import RestrictError
 from restrict.soft.restriction.forced import decision_of, force_decision
 from restrict.soft.trained.model import Trained, load
+
+HEAD = ("model", "n", "all labels: fixed", "s", "end token: fixed", "s")
 
 
 def cells(model: Trained, n: int, seconds: float, label: str | None) -> tuple[str, str]:
@@ -30,21 +33,21 @@ def cells(model: Trained, n: int, seconds: float, label: str | None) -> tuple[st
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("-n", type=int, default=149)
     parser.add_argument("--time", type=float, default=60.0)
     parser.add_argument("--only", default="")
-    options = parser.parse_args()
-    print("| model | n | all labels: fixed | s | end token: fixed | s |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    options, rows = parser.parse_args(), []
+    print(head(HEAD))
     for path in sorted(options.folder.glob("*.safetensors")):
         model = load(path)
         if len(model.layers) != 1 or options.only not in model.name:
             continue
         n = options.n if model.longest is None else min(options.n, model.longest)
-        row = [*cells(model, n, options.time, "all"), *cells(model, n, options.time, None)]
-        print(f"| {model.name} | {n} | {' | '.join(row)} |", flush=True)
+        rows.append([model.name, n, *cells(model, n, options.time, "all"), *cells(model, n, options.time, None)])
+        print(line(rows[-1]), flush=True)
+    written(options.output, rows)
 
 
 if __name__ == "__main__":

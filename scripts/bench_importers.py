@@ -11,7 +11,6 @@ program for longer inputs than it knows is left out at that length.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -20,12 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from harness import arguments, head, line, written
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
 
+HEAD = (
+    "program", "variables", "classes", "n", "target", "free", "most possible", "optimum by", "proof", "s", "checker",
+)  # fmt: skip
 SHAPES = ((4, 2, 2, 2), (8, 4, 2, 3), (12, 6, 3, 4), (24, 12, 2, 3), (8, 4, 4, 14), (4, 4, 5, 20))
 """Heads, MLPs, letters and classes of the random programs."""
 
@@ -52,14 +55,13 @@ def main() -> None:
     """Import, certify, check, and print a table."""
     import restrict
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("files", nargs="*", type=Path, help="programs, or folders of them")
     parser.add_argument("--random", type=int, default=6, help="so many random programs, where no file is given")
     parser.add_argument("-n", nargs="+", type=int, default=[8, 12, 16])
     parser.add_argument("--targets", type=int, default=2, help="so many positions of each length")
-    options = parser.parse_args()
-    print("| program | variables | classes | n | target | free | most possible | optimum by | proof | s | checker |")
-    print("|---|---:|---:|---:|---:|---:|---:|---|---|---:|---|")
+    options, rows = parser.parse_args(), []
+    print(head(HEAD))
     with tempfile.TemporaryDirectory() as folder:
         for path in given(options.files) or files(Path(folder), options.random, max(options.n)):
             try:
@@ -69,18 +71,21 @@ def main() -> None:
                 continue
             for n in options.n:
                 for target in np.linspace(n - 1, n // 3, options.targets, dtype=int).tolist():
-                    row(path.stem, model, n, target)
+                    if (found := row(path.stem, model, n, target)) is not None:
+                        rows.append(found)
+                        print(line(found), flush=True)
+    written(options.output, rows)
 
 
-def row(name: str, model: Model, n: int, target: int) -> None:
-    """One line of the table."""
+def row(name: str, model: Model, n: int, target: int) -> tuple[object, ...] | None:
+    """One line of the table; ``None`` where the model is not defined at this length."""
     import restrict
 
     started = time.process_time()
     try:
         found = restrict.certify(model, n, target=target)
     except restrict.ModelError:
-        return
+        return None
     seconds = time.process_time() - started
     least, bound = found.provenance.get("optimum"), int(str(found.provenance.get("optimum_at_least", 0)))
     size = len(model.at(n).unpinned)
@@ -89,8 +94,7 @@ def row(name: str, model: Model, n: int, target: int) -> None:
     checked = "verified" if " VERIFIED " in restrict.check(model, found) else "REFUSED"
     variables, labels = len(model.variables), len(model.output.labels or ())
     how = found.provenance.get("optimum_by", "")
-    print(f"| {name} | {variables} | {labels} | {n} | {target} | {found.free} | {known} | {how} | {proof} | "
-          f"{seconds:.1f} | {checked} |", flush=True)  # fmt: skip
+    return name, variables, labels, n, target, found.free, known, how, proof, f"{seconds:.1f}", checked
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ all words, or with --logits any logit (halving stops after so many seconds); pro
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from statistics import median
+
+from harness import arguments, head, line, written
 
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence.attention import attention_influence
@@ -22,21 +23,20 @@ from restrict.soft.influence.pairs import changes_of
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("-n", default="16,64,149")
     parser.add_argument("--only", default="")
     parser.add_argument("--logits", type=float, metavar="SECONDS")
     options = parser.parse_args()
     lengths = [int(n) for n in options.n.split(",")]
-    print("| model | " + " | ".join(f"n = {n}: bound / attained | s" for n in lengths) + " |")
-    print("| --- |" + " --- | --- |" * len(lengths))
-    quotients = []
+    print(head(["model", *(column for n in lengths for column in (f"n = {n}: bound / attained", "s"))]))
+    quotients, rows = [], []
     for path in sorted(options.folder.glob("*.safetensors")):
         model = opened(str(path))
         if options.only not in model.name or len(model.layers) != 1:
             continue
-        cells = []
+        rows.append([model.name])
         for n in lengths:
             begin = time.process_time()
             changes = changes_of(model, n)
@@ -46,10 +46,10 @@ def main() -> None:
                 found = logit_influence(model, changes, seconds=options.logits)
             quotient = found.bound / found.attained if found.attained else 1.0
             quotients.append(quotient)
-            cells.append(
-                f"{found.bound:.4g} / {found.attained:.4g} = {quotient:.4f} | {time.process_time() - begin:.1f}"
-            )
-        print(f"| {model.name} | {' | '.join(cells)} |", flush=True)
+            rows[-1].append(f"{found.bound:.4g} / {found.attained:.4g} = {quotient:.4f}")
+            rows[-1].append(f"{time.process_time() - begin:.1f}")
+        print(line(rows[-1]), flush=True)
+    written(options.output, rows)
     near = sum(quotient <= 1.5 for quotient in quotients)
     told = f"median {median(quotients):.4f}, largest {max(quotients):.4f}"
     print(f"\nquotients: {told}; {near} of {len(quotients)} at most 1.5")

@@ -35,7 +35,7 @@ from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck
 from restrict.simulate.srasp.source import BUILT_IN
-from restrict.simulate.srasp.syntax import Program
+from restrict.simulate.srasp.syntax import SRaspProgram
 from restrict.simulate.theorem26 import Sharpness, by_softmax, temperature
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
@@ -223,7 +223,7 @@ def sharp() -> None:
         print(f"{name + ' (recursion)':<22} {length + 1:>2} {scale:5.0f}  {least:23.2f}  {scale / least:5.2f}")
 
 
-def least_of_program(program: Program, length: int, sample: Words | None = None) -> tuple[float, float]:
+def least_of_program(program: SRaspProgram, length: int, sample: Words | None = None) -> tuple[float, float]:
     """The inverse temperature of an S-RASP program, and the smallest at which all stays within epsilon.
 
     On all words of a length, or on a sample of them.

@@ -1,13 +1,12 @@
 """Tables of docs/soft.md: how close the influence bounds are, Chiang & Cholak's PARITY, cross-entropy, restrictions.
 
-Run ``OMP_NUM_THREADS=1 python scripts/bench_soft.py [PART ...] [--json FILE]``; parts are influence, triples, parity,
+Run ``OMP_NUM_THREADS=1 python scripts/bench_soft.py [PART ...] [-o FILE]``; parts are influence, triples, parity,
 entropy, restrictions, usual (all by default). ``--quick`` leaves out n above 256.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from harness import arguments, written
 
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.parts import prepare
@@ -228,16 +228,12 @@ PARTS = {
 
 def main() -> None:
     """Run the parts that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--percent", type=int, action="append", choices=PERCENTS, help="influence: only these weights")
-    parser.add_argument("--json", default=None)
     options = parser.parse_args()
     found = {name: PARTS[name](options) for name in options.parts or PARTS}
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(found, file, indent=1, default=float)
+    written(options.output, found)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ table has the median radius of the widest coordinate, the cases decided, and sec
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from harness import arguments, head, line, written
 
 from restrict.soft.trained import verdict
 from restrict.soft.trained.directions import Key
@@ -131,14 +131,14 @@ def searches(path: Path, n: int) -> tuple[Graph, list[Search]]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("-n", default="8,30,100")
     parser.add_argument("--only", default="", help="names that contain one of these, separated by commas")
-    options = parser.parse_args()
+    options, table = parser.parse_args(), []
     verdict.CELLS = CELLS
     print("ways: " + ", ".join(WAYS))
-    print("| model | n | cases | radius | decided | seconds |\n| --- | --- | --- | --- | --- | --- |", flush=True)
+    print(head(("model", "n", "cases", "radius", "decided", "seconds")), flush=True)
     for path in sorted(options.folder.glob("*.safetensors")):
         if not any(part in path.name for part in options.only.split(",")) or len(load(path).layers) != 1:
             continue
@@ -149,8 +149,9 @@ def main() -> None:
             rows = [measured(search, keys) for search in ways]
             cells = (" / ".join(f"{x:.2g}" for x, _, _ in rows), " / ".join(str(x) for _, x, _ in rows),
                      " / ".join(f"{x:.1f}" for _, _, x in rows))  # fmt: skip
-            name = path.name.removesuffix(".safetensors")
-            print(f"| {name} | {n} | {len(keys)} | {' | '.join(cells)} |", flush=True)
+            table.append((path.name.removesuffix(".safetensors"), n, len(keys), *cells))
+            print(line(table[-1]), flush=True)
+    written(options.output, table)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What trials cost: the processor seconds of each command, and how many of them go into runs of its answers.
 
     python scripts/bench_trial.py            # a table
-    python scripts/bench_trial.py --json     # the same as JSON
+    python scripts/bench_trial.py -o FILE    # the same as JSON
 
 Every command runs twice in this process (the first time loads kernels) and the second time counts; the time of a trial
 is that of the outermost function of `restrict.trial` or `restrict.all_lengths.tried` that is called.
@@ -9,10 +9,8 @@ is that of the outermost function of `restrict.trial` or `restrict.all_lengths.t
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
-import json
 import sys
 import tempfile
 import time
@@ -20,6 +18,8 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any
+
+from harness import arguments, written
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTANCES = ROOT / "instances"
@@ -99,19 +99,14 @@ def measured(command: str) -> dict[str, Any]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    chosen = parser.parse_args()
-    rows = []
+    chosen, rows = arguments(__doc__, None).parse_args(), []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for command in COMMANDS:
             rows.append(measured(command))
-            if not chosen.json:
-                row = rows[-1]
-                figures = f"{row['seconds']:8.3f} s  {row['trial']:7.3f} s  {row['share']:5.1f} %"
-                print(f"{figures}  exit {row['exit']}  {row['command']}", flush=True)
-    if chosen.json:
-        print(json.dumps(rows, indent=2))
+            row = rows[-1]
+            figures = f"{row['seconds']:8.3f} s  {row['trial']:7.3f} s  {row['share']:5.1f} %"
+            print(f"{figures}  exit {row['exit']}  {row['command']}", flush=True)
+    written(chosen.output, rows)
 
 
 if __name__ == "__main__":

@@ -83,8 +83,10 @@ def test_no_file_imports_itself_in_a_circle_even_for_types_but_in_two_rooms() ->
     graph: nx.DiGraph[str] = nx.DiGraph()
     for path, node in imports():
         if isinstance(node, ast.ImportFrom):
-            module, named = architecture.module_of(path), {f"{node.module}.{alias.name}" for alias in node.names}
-            wanted = {inner if inner in files else str(node.module) for inner in named}
+            module = architecture.module_of(path)
+            room = module.rpartition(".")[0] + "." if node.level else ""  # the checker's files name each other so
+            named = {f"{room}{node.module}.{alias.name}" for alias in node.names}
+            wanted = {inner if inner in files else f"{room}{node.module}" for inner in named}
             graph.add_edges_from((module, other) for other in wanted.intersection(files) - {module, "restrict"})
     assert len(graph.edges) > 1000
     found = {architecture.room_of(module) for circle in architecture.circles(graph) for module in circle}
@@ -153,6 +155,9 @@ def test_a_class_of_a_room_has_a_name_of_its_own() -> None:
     assert len(found) > 400
     twice = {room for (room, _), paths in found.items() if len(paths) > 1}
     assert twice <= {"checker", "simulate", "soft"}
+    homes = [name for _, name in found for _ in found[_, name]]
+    for name in ("Search", "Program", "Layer", "Bounds", "Exchange"):
+        assert homes.count(name) <= 1, name
 
 
 def test_the_checker_imports_the_standard_library_only() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from restrict.base.errors import UsageError
 from restrict.languages.dfa import Dfa
-from restrict.languages.exchange import edges
+from restrict.languages.export import edges
 from restrict.languages.source import language
 from restrict.report.automaton_drawing import RADIUS, RING, _crossings, _samples, _steps, draw_dfa
 from restrict.report.drawing import Drawing, Shape

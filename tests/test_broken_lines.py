@@ -203,9 +203,9 @@ def better(self: all_lengths.Box, one: all_lengths.Entry, two: all_lengths.Entry
 
 WEAKER_LOOKS = {
     "boxes follow": (all_lengths.Box, "follows", lambda self, *_: True),
-    "labels agree": (all_lengths.Layer, "check_labels", lambda self: None),
+    "labels agree": (all_lengths.LayerProof, "check_labels", lambda self: None),
     "ties": (all_lengths.Box, "better", better),
-    "classes": (program.Program, "fits", lambda self, form, place: form),
+    "classes": (program.AllLengthsProgram, "fits", lambda self, form, place: form),
 }
 
 

@@ -192,7 +192,8 @@ def documented() -> tuple[tuple[Path, ast.AST, str], ...]:
 
 
 SAME = re.compile(
-    r"(The same(?! \w)|The same (for|where|by|as|in|of|with|without|under|backwards)\b|As (at|above)\b|Likewise)"
+    r"(The same(?! \w)|The same (for|where|by|as|in|of|with|without|under|backwards)\b|As (at|above)\b|Likewise"
+    r"|As in the|See the base|Of the whole|In words\.)"
 )
 
 
@@ -200,6 +201,7 @@ def test_a_docstring_does_not_lean_on_the_one_before_it() -> None:
     """Whoever jumps to a function reads its docstring alone."""
     assert SAME.match("The same for an array.")
     assert SAME.match("The same, sorted.")
+    assert SAME.match("Of the whole drawing.")
     inside = [(path, doc) for path, node, doc in documented() if not isinstance(node, ast.Module)]
     assert [f"{path.relative_to(ROOT)}: {doc}" for path, doc in inside if SAME.match(doc)] == []
 

@@ -417,6 +417,18 @@ def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         assert listed[2].tolist() == complete.tolist()
 
 
+def test_the_best_pairs_of_one_hashed_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as are asked for, whatever the scores: those of a row need not be spread evenly, and few may be high."""
+    monkeypatch.setattr(plain_lists, "BLOCK", 7)
+    j, low = np.arange(100), np.zeros(100, np.int64)
+    for scores in (j, j % 3, (2**62 + 1) * (j % 2), np.full(100, 5), 2**63 - 1 - j):
+        monkeypatch.setattr(plain_lists, "scores_after", lambda states, w, scores=scores: scores[w % 100])
+        for count in (1, 3, 50, 99):
+            found = plain_lists.pairs_of_row(1, (0, 100, 0, -1), False, count, (j, j, np.arange(101)), 0)
+            least = np.sort(scores)[100 - count]
+            assert found.tolist() == [row[scores >= least].tolist() for row in (j, j, low + scores)]
+
+
 @pytest.mark.parametrize("seed", heavy_after(range(20), 2))
 def test_greedy_covering_and_occurrences(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -19,7 +19,7 @@ from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
 from restrict.simulate.srasp.source import load
-from restrict.simulate.srasp.syntax import Program
+from restrict.simulate.srasp.syntax import SRaspProgram
 from restrict.soft.models.evaluate import logits
 from restrict.soft.models.model import SoftModel
 from tests.commands import succeeded, typed
@@ -28,7 +28,7 @@ from tests.marks import heavy_after
 QUARTER = Fraction(1, 4)
 
 
-def accepts(program: Program, word: Sequence[str]) -> bool:
+def accepts(program: SRaspProgram, word: Sequence[str]) -> bool:
     return bool(len(word)) and bool(run(program, word)[program.output][-1])
 
 
@@ -49,12 +49,12 @@ def hop(word: tuple[str, ...], at: int) -> int | None:
     return next((j for j in range(at, 0, -1) if word[j - 1] == word[at]), None)
 
 
-def expected(program: Program, words: np.ndarray) -> np.ndarray:
+def expected(program: SRaspProgram, words: np.ndarray) -> np.ndarray:
     rows = [run(program, [program.alphabet[a] for a in word])[program.output] for word in words]
     return np.array(rows).reshape(words.shape)
 
 
-def softmax_agrees(program: Program, words: np.ndarray) -> None:
+def softmax_agrees(program: SRaspProgram, words: np.ndarray) -> None:
     """The softmax transformer at the computed temperature has the program's label at every position of the word."""
     n = words.shape[1] + 1
     model, budget = compile_with_budget(program)
@@ -69,11 +69,11 @@ def softmax_agrees(program: Program, words: np.ndarray) -> None:
                 assert np.array_equal(found, expected(program, part) - 0.5)  # truth values are exact
 
 
-def every_word(program: Program, length: int) -> np.ndarray:
+def every_word(program: SRaspProgram, length: int) -> np.ndarray:
     return np.array(list(itertools.product(range(len(program.alphabet)), repeat=length)), dtype=np.int64)
 
 
-def hard_agrees(program: Program, words: np.ndarray) -> None:
+def hard_agrees(program: SRaspProgram, words: np.ndarray) -> None:
     model = compile_program(program)
     x = laws.run(model, model.encode(words), "average")
     found = laws.times(x, model.output.unembed)[:, 1:, 0] + Fraction(float(model.output.bias[0]))
@@ -171,7 +171,7 @@ def test_programs_agree_three_ways(name: str) -> None:
         assert found is None or found >= gap_of(n)
 
 
-def raw_and_logits(program: Program, words: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
+def raw_and_logits(program: SRaspProgram, words: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
     model, budget = compile_with_budget(program)
     n = words.shape[1] + 1
     return deviation(theorem26.by_softmax(model, theorem26.Sharpness(n, gap_of(n), scale, 1.0)), budget.raw, words)
@@ -342,7 +342,7 @@ def truth(rng: np.random.Generator, side: str, names: list[str], depth: int) -> 
     return f"({truth(rng, side, names, depth - 1)} {rng.choice(['and', 'or'])} {truth(rng, side, names, depth - 1)})"
 
 
-def random_program(rng: np.random.Generator) -> Program:
+def random_program(rng: np.random.Generator) -> SRaspProgram:
     """Prefix sums, comparisons and attention with every mask, with and without an equality of integers."""
     truths, counts, lines = list[str](), list[str](), ["alphabet: 0 1"]
     for at in range(int(rng.integers(2, 5))):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,12 +13,20 @@ from typing import Any
 import pytest
 
 import restrict
+from restrict.all_lengths.evidence import Evidence
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
-from restrict.base.errors import InternalError, UsageError
+from restrict.base.errors import InternalError, ModelError, NotEstablished, UsageError
 from restrict.certificate.refutation import Refutation
 from restrict.corollary2.refute import _search
 from restrict.model.arguments import as_written, least_free
 from restrict.model.task import Task
+from restrict.soft.models.known import first
+from restrict.soft.restriction.forced import decision_of, force_decision
+from restrict.soft.restriction.restriction import certify_soft
+from restrict.soft.trained import model as trained
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.every_length import verify_every_length
+from restrict.soft.trained.graph import task_graph
 from tests.clock import quicker_than
 
 MODEL = "contains-one"
@@ -61,6 +70,51 @@ def test_another_object_in_place_of_a_model_is_a_usage_error_that_says_so(
 def test_another_first_argument_of_a_wrong_kind_is_a_usage_error_that_says_so(message: str, given: Any) -> None:
     with pytest.raises(UsageError, match=message):
         OTHERS[message](given)
+
+
+def checkable() -> dict[str, Callable[[], tuple[Any, Any, str]]]:
+    """Ways to a model, a result, and how the checker's line begins: of every kind that has a file."""
+    program, folder = restrict.load("instances/brasp-dyck1-depth2.json"), Path("instances/trained")
+    right, broken = folder / "tomita2-1l1h16d.safetensors", folder / "tomita1-1l1h16d-nope.safetensors"
+
+    def verdict() -> tuple[Any, Any, str]:
+        model = trained.load(right)
+        return model, verify_trained(model, task_graph(model), 4), "s VERIFIED right n=0..4 "
+
+    def every_length() -> tuple[Any, Any, str]:
+        model = trained.load(broken)
+        return model, verify_every_length(model, task_graph(model)), "s VERIFIED right n>=0 "
+
+    def forced() -> tuple[Any, Any, str]:
+        model = trained.load(right)
+        return model, force_decision(model, 4, decision_of(model, None), check=False), "s VERIFIED forced "
+
+    def soft() -> tuple[Any, Any, str]:
+        model = first()
+        return model, certify_soft(model, 3, "1/2", seconds=0.1, tries=1, check=False), "s VERIFIED n=3 "
+
+    return {
+        "right": lambda: (program, restrict.verify(program, "dyck:1,depth=2"), "s VERIFIED "),
+        "wrong": lambda: (program, restrict.verify(program, "dyck:1,depth=3"), "s VERIFIED "),
+        "lengths": lambda: (program, restrict.wrong_lengths(program, "dyck:1,depth=3"), "s VERIFIED "),
+        "verdict": verdict, "every length": every_length, "forced": forced, "soft": soft,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", checkable())
+def test_check_takes_every_kind_of_result_that_has_a_file(kind: str) -> None:
+    model, found, line = checkable()[kind]()
+    assert restrict.check(model, found).startswith(line)
+
+
+def test_check_says_why_there_is_no_proof() -> None:
+    model = restrict.load("instances/brasp-dyck1-depth2.json")
+    found = replace(restrict.verify(model, "dyck:1,depth=2"), evidence=Evidence(reason="a reason"))
+    with pytest.raises(NotEstablished, match="no proof: a reason"):
+        restrict.check(model, found)
+    without = replace(model, content=None)
+    with pytest.raises(ModelError, match="a model without a file"):
+        restrict.check(without, restrict.verify(model, "dyck:1,depth=2"))
 
 
 @pytest.mark.parametrize("n", ["5", 5.0, True, 0, -1, None])

@@ -10,7 +10,7 @@ import pytest
 
 from restrict.base.errors import NotEstablished, RestrictError, UsageError
 from restrict.languages.dfa import Dfa, minimal
-from restrict.languages.exchange import exported, to_hoa, to_smv
+from restrict.languages.export import exported, to_hoa, to_smv
 from restrict.languages.monoid import star_free
 from restrict.languages.source import language
 from restrict.languages.varieties import CLASSES, Monoid, spelt, varieties

@@ -41,6 +41,12 @@ class Evidenced:
         """Why there is no proof or no line."""
         return self.evidence.reason
 
+    def to_bytes(self) -> bytes:
+        """The proof; ``NotEstablished``: there is none, with the reason."""
+        if self.proof is None:
+            raise NotEstablished(f"no proof: {self.reason}")
+        return self.proof
+
 
 @dataclass(frozen=True, eq=False)
 class Proved(Evidenced):

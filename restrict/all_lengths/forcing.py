@@ -62,7 +62,7 @@ class Costs:
         return "impossible" if value == NEVER else str(value)
 
     def text(self) -> str:
-        """In words."""
+        """The cost in words: early lengths one by one, then formulas."""
         cost, late = self.cost, list(self.cost.late(self.least))
         shown = list(dict.fromkeys(cost.formula(*case) for case in late))
         period = f" (period {cost.period})" if cost.period > 1 else ""

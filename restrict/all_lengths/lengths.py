@@ -23,11 +23,11 @@ class Lengths:
         return any(self.early) or any(self.cycle)
 
     def document(self) -> dict[str, list[int]]:
-        """As a proof has it."""
+        """The lengths as a proof file has them."""
         return {"early": [int(b) for b in self.early], "cycle": [int(b) for b in self.cycle]}
 
     def text(self) -> str:
-        """In words."""
+        """The lengths in words."""
         shown = [str(n) for n, there in enumerate(self.early) if there]
         start, period = len(self.early), len(self.cycle)
         if all(self.cycle):

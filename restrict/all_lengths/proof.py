@@ -65,7 +65,7 @@ def to_bytes(content: dict[str, Any]) -> bytes:
 
 
 def layer_document(layer: Stage, program: OrderOnly) -> dict[str, Any]:
-    """One layer."""
+    """One layer as the proof file has it."""
     after = layer.after
     out: dict[str, Any] = {"heads": _heads(layer)}
     sides = [("left", layer.sides[0], layer.merge_l, after.left)]

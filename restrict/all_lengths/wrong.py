@@ -122,7 +122,7 @@ class WrongLengths(Evidenced):
         return self.example.automaton
 
     def text(self) -> str:
-        """In words."""
+        """The wrong lengths in words."""
         if self.exact:
             return f"wrong at exactly these lengths: {self.least.text()}"
         return f"wrong at these lengths: {self.least.text()}; and at no others but perhaps {self.most.text()}"

@@ -1,7 +1,25 @@
-"""What can be checked at one length: a certificate, a refutation or a lower bound."""
+"""What can be checked: a certificate, a refutation or a lower bound, at one length; and results with a file of another
+kind, at every length or about a softmax model."""
+
+from typing import Protocol
 
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import LowerBound
 from restrict.certificate.refutation import Refutation
 
 Claimed = Certificate | Refutation | LowerBound
+
+
+class Weights(Protocol):
+    """A softmax model: a file's bytes."""
+
+    @property
+    def content(self) -> bytes:
+        """The bytes, which the checker reads."""
+
+
+class Written(Protocol):
+    """A result with a file that the trusted checker reads."""
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file; ``NotEstablished`` where there is no proof."""

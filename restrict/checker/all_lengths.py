@@ -23,9 +23,10 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from .account import LARGEST, Place, Task, malformed, unproved
-from .claims import Claim, Machine, Reader, Rows
+from .claims import Claim, Reader
+from .labelling import Machine, Rows
 from .positions import MOST
-from .program import BEYOND, LABEL, Program
+from .program import BEYOND, LABEL, AllLengthsProgram
 from .read import Maybe, anything, digest, integer, integers, listing, record, string, strings, thing
 from .rows import row, rows
 from .window import FUTURE, PAST, Windowed
@@ -55,7 +56,7 @@ Entry = tuple[int, int] | None
 """What a head sees best: (score, value), or nothing."""
 
 
-def first(program: Program) -> Machine:
+def first(program: AllLengthsProgram) -> Machine:
     """The bimachine of the token and the classes."""
     size, letters = program.classes, program.letters
     program.meter.charge(4 * size * size * letters)
@@ -93,7 +94,9 @@ class Box:
     numbers, -1 where the word cannot be there.
     """
 
-    def __init__(self, value: Any, place: Place, program: Program, machine: Machine, sizes: list[int]) -> None:
+    def __init__(
+        self, value: Any, place: Place, program: AllLengthsProgram, machine: Machine, sizes: list[int]
+    ) -> None:
         fields = record(value, HEAD, place)
         head = program.look(fields["name"])
         if head is None:
@@ -199,10 +202,10 @@ class Refined(NamedTuple):
     next: Rows
 
 
-class Layer:
+class LayerProof:
     """A layer, checked: :meth:`after` is the next bimachine. Without ``right`` it is for the last position only."""
 
-    def __init__(self, value: Any, place: Place, program: Program, machine: Machine) -> None:
+    def __init__(self, value: Any, place: Place, program: AllLengthsProgram, machine: Machine) -> None:
         fields = record(value, LAYER, place)
         self.place, self.program, self.machine = place, program, machine
         self.last = "right" not in fields
@@ -334,7 +337,7 @@ def proved(task: Task) -> str:
     for index, layer in enumerate(fields["layers"]):
         if last:
             malformed(task.top.key("layers"), "a layer after the one for the last position")
-        made = Layer(layer, task.top.key("layers").item(index), program, machine)
+        made = LayerProof(layer, task.top.key("layers").item(index), program, machine)
         machine, last = made.check(), made.last
     if LABEL not in machine.names:
         malformed(task.top.key("layers"), f"the last layer does not keep {LABEL}")

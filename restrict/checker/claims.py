@@ -9,18 +9,17 @@ Nothing is claimed at lengths at which the model is not defined (``when``).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from .account import LARGEST, Place, malformed, unproved
 from .costs import COSTS, Costs, spoken_costs
-from .labelling import Labelling
+from .labelling import Labelling, Machine, Rows
 from .lengths import LENGTHS, Walked, check_lengths, contains, errors_of
 from .machines import Other, machine_of
-from .program import LABEL, Program
+from .program import LABEL, AllLengthsProgram
 from .read import Maybe, integer, record, string, strings, thing
 from .refutation import Language
 
-Rows = list[list[int]]
 FROM = integer(0, 1_000_000)
 RECOGNISES = {"language": thing, "from": FROM}
 DIFFERS = {"language": thing, "word": strings, "from": FROM, "shortest": integer(0, 1)}
@@ -47,16 +46,6 @@ CLAIMS: dict[str, dict[str, Any]] = {
 State = tuple[int, int]
 
 
-class Machine(NamedTuple):
-    """A bimachine; ``table[l][x][r]`` is a row of ``values`` (columns ``names``), -1 where no position is."""
-
-    left: Rows
-    right: Rows
-    table: list[Rows]
-    names: list[str]
-    values: Rows
-
-
 class Reader:
     """The model at all lengths: ``start`` state, successors by symbol, and the label at the last position.
 
@@ -64,7 +53,7 @@ class Reader:
     marker's); the label ``undefined`` is that of lengths at which the model is not defined.
     """
 
-    def __init__(self, program: Program, machine: Machine) -> None:
+    def __init__(self, program: AllLengthsProgram, machine: Machine) -> None:
         self.program, self.machine = program, machine
         at, self.markers = machine.names.index(LABEL), program.start + program.end
         self.label = [values[at] for values in machine.values]

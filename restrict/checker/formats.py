@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .account import LARGEST, LEAST, Place, Task, malformed, require
 from .normal_form import Code, Table
 from .read import (
-    Bounds,
+    FlatRuns,
     Maybe,
     anything,
     digest,
@@ -132,7 +132,7 @@ class Head(NamedTuple):
 class Fixed(NamedTuple):
     """Runs of positions with a symbol each."""
 
-    bounds: Bounds
+    bounds: FlatRuns
     symbols: Sequence[int]
 
 

@@ -6,26 +6,34 @@ is a bimachine. Labels are compared by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from .account import LARGEST, Place, malformed, unproved
 from .formats import symbols
 from .machines import Other
+from .program import AllLengthsProgram
 from .read import listing, record, strings
 from .rows import row, rows
 
-if TYPE_CHECKING:
-    from .claims import Machine
-    from .program import Program
-
 AUTOMATON = {"alphabet": symbols, "labels": strings, "transitions": listing, "output": listing}
 BIMACHINE = {"alphabet": symbols, "labels": strings, "left": listing, "right": listing, "table": listing}
+Rows = list[list[int]]
+
+
+class Machine(NamedTuple):
+    """A bimachine; ``table[l][x][r]`` is a row of ``values`` (columns ``names``), -1 where no position is."""
+
+    left: Rows
+    right: Rows
+    table: list[Rows]
+    names: list[str]
+    values: Rows
 
 
 class Labelling:
     """An automaton, or a bimachine over the symbols and the model's markers; state 0 starts, -1 leads nowhere."""
 
-    def __init__(self, value: Any, place: Place, program: Program) -> None:
+    def __init__(self, value: Any, place: Place, program: AllLengthsProgram) -> None:
         self.place, self.program = place, program
         every = program.model.every
         fields = record(value, BIMACHINE if every else AUTOMATON, place)

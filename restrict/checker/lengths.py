@@ -93,7 +93,7 @@ class Mirror:
                 self.before[q][x].append(s)
 
     def rule(self, name: Any) -> Rule:
-        """One equation."""
+        """The equation of the unknown with this name."""
         kind, p, q = name
         steps, before = self.moves[p], self.before[q]
         letters, ends = len(steps), sum(map(len, before))
@@ -170,7 +170,7 @@ class Pushdown:
                         reach(caller, to)
 
     def rule(self, name: Any) -> Rule:
-        """One equation."""
+        """The equation of the unknown with this name."""
         kind, machine, top, p, last = name
         start = 0
         shifts: list[tuple[int, Hashable]] = []

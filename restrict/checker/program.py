@@ -43,7 +43,7 @@ class Look(NamedTuple):
     offer: Offer
 
 
-class Program:
+class AllLengthsProgram:
     """The model's variables and letters, read at one length that must not matter."""
 
     def __init__(self, task: Task, fields: dict[str, Any]) -> None:

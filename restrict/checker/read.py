@@ -27,7 +27,7 @@ OBJECT_SIZES = ((b"[", 88), (b"{", 240), (b",", 44), (b'"', 28))
 """What a document takes in memory: at most so many bytes for each of these characters, and four for every one."""
 NO_JSON = "nested far more than 64 deep, or an integer of thousands of digits"
 
-Bounds = Sequence[int]
+FlatRuns = Sequence[int]
 """Runs of positions, flat: start, stop, start, stop, ... (half-open, increasing, disjoint)."""
 Reader = Callable[[Any, Place], Any]
 
@@ -205,13 +205,13 @@ def read_runs(value: Any, place: Place, n: int, width: int = 2) -> array[int]:
     return bounds
 
 
-def runs_of(bounds: Bounds) -> Iterator[tuple[int, int]]:
+def runs_of(bounds: FlatRuns) -> Iterator[tuple[int, int]]:
     """The runs as pairs of start and stop."""
     ends = iter(bounds)
     return zip(ends, ends, strict=True)
 
 
-def mask_of(bounds: Bounds) -> int:
+def mask_of(bounds: FlatRuns) -> int:
     """The positions as the bits of a number. Linear in the last position and the number of runs."""
     flags = bytearray((bounds[-1] + 7) >> 3 if bounds else 0)
     for start, stop in runs_of(bounds):

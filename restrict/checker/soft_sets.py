@@ -103,7 +103,7 @@ def tight(centre: Vector, box: Vector, ball: int) -> Set:
 
 
 def add(a: Set, b: Set) -> Set:
-    """All sums."""
+    """A set of all sums of a vector of each."""
     centre = [x + y for x, y in zip(a.centre, b.centre, strict=True)]
     return Set(centre, [x + y for x, y in zip(a.box, b.box, strict=True)], a.ball + b.ball)
 

@@ -289,7 +289,7 @@ class Second(Check):
         return found
 
     def against(self, key: Key, slopes: Vector, h: int = 0) -> list[Vector]:
-        """As in the first layer; one list for all cells."""
+        """What stands against a label, as in the first layer; one list for all cells."""
         if self.query is None:
             return super().against(key, slopes, h)
         self.meter.charge(len(self.cells) * (KEPT + 2) * (self.model.d + 8))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from .formats import Head
-from .program import BEYOND, Known, Look, Offer, Program
+from .program import BEYOND, AllLengthsProgram, Known, Look, Offer
 
 PARTS = re.compile(r"([A-Za-z_0-9]+)@(?:(left|right)([1-9][0-9]{0,3})|far_(left|right))")
 PAST, FUTURE = ("none", "past", "strict_past"), ("none", "future", "strict_future")
@@ -29,7 +29,7 @@ def parts(mask: str, reach: int) -> list[tuple[int, str]]:
     return [*left, *([] if mask.startswith("strict") else [(0, "pair")]), *right]
 
 
-class Windowed(Program):
+class Windowed(AllLengthsProgram):
     """A program with the heads that stand for those that look at ``j - i``."""
 
     def part(self, name: str) -> tuple[Head, str, int] | None:

@@ -34,7 +34,7 @@ def automaton_command(o: common.Given) -> None:
     words. Exit 3 where the model is not order-only, 5 where an automaton is too large.
     """
     from restrict.all_lengths.automaton import automaton
-    from restrict.languages.exchange import exported, to_json
+    from restrict.languages.export import exported, to_json
     from restrict.model.source import load
     from restrict.report.drawing import check_ending
     from restrict.report.figure import figure_of_dfa

@@ -140,7 +140,7 @@ class Whole(Parameter):
         return "N"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
+        """The number, within the bounds of the option."""
         number: int = click.INT.convert(value, param, ctx)
         if self.most is not None and not self.least <= number <= self.most:
             self.fail(f"{number} is not between {self.least} and {self.most}", param, ctx)
@@ -359,7 +359,7 @@ class Saved(Protocol):
     """A result that has a file."""
 
     def save(self, path: Path) -> object:
-        """Write it."""
+        """Write the result to a file."""
 
 
 def saved(found: Saved, path: Path | None) -> bool:

@@ -253,7 +253,7 @@ def without_length(language: Language, export: Path | None, as_json: bool) -> No
 
 def write_automaton(language: Language, path: Path) -> None:
     """The minimal automaton as the file's name says."""
-    from restrict.languages.exchange import exported
+    from restrict.languages.export import exported
     from restrict.languages.regular import Regular
 
     if not isinstance(language, Regular):

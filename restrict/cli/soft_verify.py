@@ -34,7 +34,7 @@ class Upto(common.Whole):
     """The greatest length of a word: ``150``, or ``1..150``, as shorter words are always meant."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
+        """The greatest length; ``1..n`` says the same as ``n``."""
         return super().convert(re.sub(r"^[01]\.\.(?=\d)", "", str(value)), param, ctx)
 
 

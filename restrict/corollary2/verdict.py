@@ -25,7 +25,7 @@ class Immune:
 
     @property
     def proved(self) -> bool:
-        """Always true."""
+        """Always true: that there is no refutation is proved."""
         return True
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class NoRefutation:
 
     @property
     def proved(self) -> bool:
-        """Always false."""
+        """Always false: nothing is proved."""
         return False
 
     @property

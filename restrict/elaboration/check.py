@@ -14,7 +14,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.certificate.claimed import Claimed
+from restrict.certificate.claimed import Claimed, Weights, Written
 from restrict.certificate.refutation import Refutation
 from restrict.elaboration.trusted import trusted_check
 from restrict.model.arguments import the_model
@@ -28,18 +28,20 @@ ENTRIES = 1 << 22
 """The most values of a callable that are tabulated."""
 
 
-def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int | None = None) -> str:
-    """Verify a certificate, a refutation or a lower bound.
+def check(
+    model: Model | Weights, certificate: Claimed | Written, *, fast: bool = False, limit: int | None = None
+) -> str:
+    """Verify a certificate, a refutation or a lower bound; or what is shown at every length, or of a softmax model.
 
-    The trusted checker (restrict/checker) reads the bytes of both, and its kernel decides. A model built from Python
-    callables has no file: it is tabulated at the certificate's length, and the line ends in ``unsigned`` in place of a
-    digest.
+    The trusted checker (restrict/checker) reads the bytes of both; at one length its kernel decides. A model built from
+    Python callables has no file: it is tabulated at the certificate's length, and the line ends in ``unsigned`` in
+    place of a digest.
 
     Cost: docs/checker.md.
 
     Args:
-        model: the program.
-        certificate: what is to be verified.
+        model: the program, or the softmax model.
+        certificate: what is to be verified: any result with a file that the trusted checker reads.
         fast: let the engine's compiled scans decide on the rows of the proof, without a limit that matters where
             none is given.
         limit: the most steps, by default those of docs/checker.md.
@@ -48,20 +50,26 @@ def check(model: Model, certificate: Claimed, *, fast: bool = False, limit: int 
         The line ``s VERIFIED ...``.
 
     Raises:
-        NotEstablished: the claim does not follow.
+        NotEstablished: the claim does not follow, or the result has no proof.
         ModelError: the certificate is malformed or for another model; or it is a refutation of a model without a file.
         ResourceLimit: more than ``limit`` steps, not enough memory, or callables with too many values to tabulate.
         UsageError: something else than a model and one of these was given.
     """
-    the_model(model)
-    if not isinstance(certificate, Claimed):
+    content = getattr(model, "content", None)
+    if not isinstance(content, bytes):
+        the_model(model)
+    if not hasattr(certificate, "to_bytes") or isinstance(certificate, int):  # a number has bytes, too
         raise UsageError(
             f"expected a Certificate, a Refutation or a LowerBound, not {quote(certificate)}; "
             "restrict.load_certificate reads a certificate's file"
         )
     limit = FAST_LIMIT if fast and limit is None else limit
-    if model.content is not None:
-        return trusted_check(model.content, certificate.to_bytes(), model.source, "certificate", limit, fast)
+    if isinstance(content, bytes):
+        source = getattr(model, "source", None)
+        return trusted_check(content, certificate.to_bytes(), source, "certificate", limit, fast)
+    assert isinstance(model, Model)
+    if not isinstance(certificate, Claimed):
+        raise ModelError("model: only what is shown at one length can be checked of a model without a file")
     if isinstance(certificate, Refutation):
         raise ModelError(
             "model: a refutation of a model without a file cannot be checked again; it was when it was made"

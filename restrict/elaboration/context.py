@@ -129,7 +129,7 @@ class Known:
                 self.examine(str(name), j)
 
     def _map(self, variable: Map, i: int) -> Statement | None:
-        """Rule 3."""
+        """Rule 3 of docs/kernel.md for a map: its values, with the statement that shows them."""
         sets = [self.values(arg, i) for arg in variable.args]
         if (count := prod(map(len, sets))) > COMBINATIONS:
             said = f"more than 2^24 combinations of arguments of {variable.name} at {i}"

@@ -10,9 +10,20 @@ from typing import Any, NamedTuple
 from restrict.checker.account import Place, malformed, require, shown
 from restrict.checker.formats import MAX_N, Certificate, Model
 from restrict.checker.lower_bound import Bound
-from restrict.checker.read import Bounds, Maybe, anything, integer, integers, listing, read_runs, record, runs_of, thing
+from restrict.checker.read import (
+    FlatRuns,
+    Maybe,
+    anything,
+    integer,
+    integers,
+    listing,
+    read_runs,
+    record,
+    runs_of,
+    thing,
+)
 
-Cone = dict[str, Bounds]
+Cone = dict[str, FlatRuns]
 """The nodes to examine, as runs of positions by variable."""
 Asked = tuple[Any, Place, dict[int, int]]
 """A case as the file has it, where it stands, and what was asked and answered on the way to it."""

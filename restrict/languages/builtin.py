@@ -88,7 +88,7 @@ class Majority(ByPattern):
     exact: bool = True
 
     def _has(self, word: Sequence[str]) -> bool:
-        """By counting."""
+        """Whether the ones are more than half; by counting."""
         return 2 * sum(s == "1" for s in word) > len(word)
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
@@ -139,7 +139,7 @@ class AnBn(Drawn):
         return with_cells(word, {free: "a" if word[free] == "b" else "b"})
 
     def _count(self, pattern: Pattern) -> int | None:
-        """0 or 1."""
+        """How many completions are members: 0 or 1."""
         return int(self._fill(pattern, True) is not None)
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:

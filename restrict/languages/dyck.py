@@ -82,7 +82,7 @@ class Dyck(Balanced):
     family = "Dyck"
 
     def _has(self, word: Sequence[str]) -> bool:
-        """By a stack."""
+        """Whether the brackets are nested well; by a stack."""
         code, stack = code_of(self.alphabet), list[int]()
         for symbol in word:
             c = code[symbol]
@@ -112,7 +112,7 @@ class Dyck(Balanced):
         return dyck_matching.count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
     def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
-        """Uniform. O(n)."""
+        """A member, each as likely as any other. O(n)."""
         if n % 2:
             return None
         kinds, stack, out = rng.integers(1, self.k + 1, size=n // 2).tolist(), list[int](), list[int]()

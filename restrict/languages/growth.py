@@ -58,7 +58,7 @@ class Case:
     rate: Fraction | None = None
 
     def text(self) -> str:
-        """In words."""
+        """The growth in words."""
         if self.kind == "none":
             return "impossible (there is no such word)"
         if self.kind == "constant":

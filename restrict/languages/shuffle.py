@@ -60,7 +60,7 @@ class ShuffleDyck(Balanced):
     family = "shuffle-Dyck"
 
     def _has(self, word: Sequence[str]) -> bool:
-        """One counter a type."""
+        """Whether the brackets of each type are balanced; one counter a type."""
         code, heights = code_of(self.alphabet), [0] * (self.k + 1)
         for symbol in word:
             c = code[symbol]
@@ -70,7 +70,7 @@ class ShuffleDyck(Balanced):
         return not any(heights)
 
     def _closed(self, codes: Codes) -> Sequence[int] | None:
-        """By pairing. O(n)."""
+        """A completion in which every bracket has a partner; by pairing. O(n)."""
         pairs = pair_up(codes)
         return None if pairs is None else typed(codes, pairs)
 

@@ -44,7 +44,7 @@ class Table:
 
     @property
     def mentions(self) -> frozenset[str]:
-        """The axes."""
+        """The names that the rule reads: its axes."""
         return frozenset(self.axes)
 
     def expr(self) -> Expr:

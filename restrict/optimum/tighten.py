@@ -75,7 +75,7 @@ class Tightened:
 
     @property
     def c(self) -> int:
-        """Their number."""
+        """How many dependencies are left."""
         return len(self.dependencies)
 
 

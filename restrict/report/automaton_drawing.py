@@ -16,7 +16,7 @@ import numpy.typing as npt
 from restrict.base.arrays import F64
 from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
-from restrict.languages.exchange import edges
+from restrict.languages.export import edges
 from restrict.report.drawing import Drawing, Group, Shape
 
 DRAWN = 60

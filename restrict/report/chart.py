@@ -35,7 +35,7 @@ class Chart:
     height: float = HIGH
 
     def svg(self, alone: bool = True) -> str:
-        """As SVG text; ``alone``: with the light colours inside, for a file."""
+        """The chart as SVG text; ``alone``: with the light colours inside, for a file."""
         text = self.written("svg").decode()
         text = TAGS.sub("", text[text.index("<svg") :])
         title = f"<title>{escape(self.title)}</title>"
@@ -51,7 +51,7 @@ class Chart:
         save(self, path, CHARTS)
 
     def written(self, kind: str) -> bytes:
-        """As a file of matplotlib."""
+        """The bytes of a file that matplotlib writes."""
         ink, grey, faint = (COLOURS[name][0] for name in ("ink", "grey", "faint"))
         settings: dict[Any, Any] = {
             "svg.fonttype": "none", "font.size": 10, "text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": grey,

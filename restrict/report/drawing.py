@@ -217,7 +217,7 @@ class Drawn(Protocol):
 
     @property
     def width(self) -> float:
-        """In points."""
+        """The width, in points."""
 
     def svg(self, alone: bool = True) -> str:
         """As SVG text; ``alone``: with the light colours inside, for a file; a page has the style."""

@@ -35,17 +35,17 @@ class Layout:
 
     @property
     def width(self) -> float:
-        """Of the whole drawing."""
+        """The width of the whole drawing."""
         return LEFT + self.cells * self.dx + RIGHT
 
     @property
     def height(self) -> float:
-        """Of the whole drawing."""
+        """The height of the whole drawing."""
         return TOP + self.rows * self.dy + BOTTOM
 
     @property
     def radius(self) -> float:
-        """Of a spot."""
+        """The radius of a spot."""
         return min(8.0, 0.42 * self.dx)
 
 

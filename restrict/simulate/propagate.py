@@ -23,16 +23,16 @@ SLACK = 1 + 2.0**-30
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounded:
     """For each entry of a vector: a bound on the absolute value of the exact one, and on the error."""
 
     size: Floats
     error: Floats
 
-    def plus(self, other: "Bounds", unit: float) -> "Bounds":
+    def plus(self, other: "Bounded", unit: float) -> "Bounded":
         """The rounded sum. ``unit``: unit roundoff."""
         size, error = self.size + other.size, self.error + other.error
-        return Bounds(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
+        return Bounded(size * SLACK, (error + 2 * unit * (size + error)) * SLACK)
 
 
 Distance = Callable[[SoftHead, float, float], float]
@@ -57,11 +57,11 @@ def logits_error(model: SoftModel, n: int, unit: float, distance: Distance) -> f
     return found if math.isfinite(found) else math.inf
 
 
-def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
+def embedded(model: SoftModel, n: int, unit: float) -> Bounded:
     """The embeddings of all tokens at all positions. ``unit``: unit roundoff. Position terms are computed in float64
     first. Result: bounds; without errors for ``unit`` 0."""
     token, positions = np.abs(model.embed).max(axis=0), model.positions
-    found = Bounds(token, 2 * unit * token)
+    found = Bounded(token, 2 * unit * token)
     if positions.table is None:
         return found
     if positions.kind == "table":
@@ -71,10 +71,10 @@ def embedded(model: SoftModel, n: int, unit: float) -> Bounds:
         inexact, table = np.stack([t.errors(n) for t in positions.terms], axis=1), np.abs(positions.table)
         size, error = (values + inexact) @ table, inexact @ table
         error = error + gamma(len(positions.terms), 2.0**-53) * size
-    place = Bounds(size.max(axis=0) * SLACK, (error + 2 * unit * size).max(axis=0) * SLACK * (unit > 0))
+    place = Bounded(size.max(axis=0) * SLACK, (error + 2 * unit * size).max(axis=0) * SLACK * (unit > 0))
     if positions.combine == "add":
         return found.plus(place, unit)
-    return Bounds(np.concatenate([found.size, place.size]), np.concatenate([found.error, place.error]))
+    return Bounded(np.concatenate([found.size, place.size]), np.concatenate([found.error, place.error]))
 
 
 def gamma(k: int, unit: float) -> float:
@@ -83,16 +83,16 @@ def gamma(k: int, unit: float) -> float:
     return share / (1 - share) if share < 1 else math.inf
 
 
-def linear(matrix: Floats, bias: Floats, x: Bounds, unit: float) -> Bounds:
+def linear(matrix: Floats, bias: Floats, x: Bounded, unit: float) -> Bounded:
     """``matrix x + bias``: only products that are not 0 are rounded. ``matrix``: shape (rows, d). ``bias``: shape
     (rows,). ``x``: of ``d`` entries. ``unit``: unit roundoff. Result: bounds on the rows."""
     weights = np.abs(matrix)
     terms = int((matrix != 0).sum(axis=1).max(initial=0)) + 1
     size, error = weights @ x.size + np.abs(bias), weights @ x.error
-    return Bounds(size * SLACK, (error + gamma(terms, unit) * (size + error)) * SLACK)
+    return Bounded(size * SLACK, (error + gamma(terms, unit) * (size + error)) * SLACK)
 
 
-def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance) -> Bounds:
+def attended(head: SoftHead, x: Bounded, n: int, unit: float, distance: Distance) -> Bounded:
     """What a head reads, before its output matrix. It errs by ``sum (w' - w) v + sum w' (v' - v)`` with the weights
     ``w`` and values ``v`` of the exact run and ``w'``, ``v'`` of the other one, where the ``w'`` add up to 1; and then
     by the rounding of that average. ``unit``: unit roundoff. Result: bounds on what is read."""
@@ -103,13 +103,13 @@ def attended(head: SoftHead, x: Bounds, n: int, unit: float, distance: Distance)
     moved = distance(head, off * SLACK, product * SLACK)
     error = v.error + moved * v.size
     rounded = average_error(n, unit) * (v.size + v.error) if unit else 0.0
-    return Bounds(v.size, (error + rounded) * SLACK)
+    return Bounded(v.size, (error + rounded) * SLACK)
 
 
-def through(layer: SoftLayer, x: Bounds, unit: float, read: Callable[[SoftHead, Bounds], Bounds]) -> Bounds:
+def through(layer: SoftLayer, x: Bounded, unit: float, read: Callable[[SoftHead, Bounded], Bounded]) -> Bounded:
     """One layer. ``unit``: unit roundoff. ``read``: bounds on what a head reads. Result: bounds on its output."""
     bias = np.abs(layer.attention_bias)
-    moved = x.plus(Bounds(bias, 2 * unit * bias), unit) if bias.any() else x
+    moved = x.plus(Bounded(bias, 2 * unit * bias), unit) if bias.any() else x
     for head in layer.heads:
         moved = moved.plus(linear(head.output, np.zeros(len(head.output)), read(head, x), unit), unit)
     if layer.ffn is None:

@@ -193,7 +193,7 @@ def _classes() -> Any:
             scores = self.query(x) @ self.key(x).transpose(1, 2) * self.scale
             return self.output(_averaged(scores.masked_fill(~self.seen, float("-inf")), self.value(x)))
 
-    class Layer(base):
+    class ExportedLayer(base):
         """Heads side by side, then the network, both added to the residual stream."""
 
         def __init__(self, arrays: Arrays, place: str, shape: dict[str, Any], n: int) -> None:
@@ -220,7 +220,7 @@ def _classes() -> Any:
             self.token = nn.Embedding(*arrays["token.weight"].shape)
             self.position = nn.Parameter(torch.zeros(arrays["position"].shape))
             shapes, n = enumerate(structure["layers"]), structure["n"]
-            self.layers = nn.ModuleList(Layer(arrays, f"layers.{at}", shape, n) for at, shape in shapes)
+            self.layers = nn.ModuleList(ExportedLayer(arrays, f"layers.{at}", shape, n) for at, shape in shapes)
             self.unembed = _linear(arrays, "unembed")
 
         def forward(self, tokens: Any) -> Any:

@@ -30,6 +30,27 @@ def dependents(t: CTransformer, chosen: Selection) -> I64:
     return np.bincount(distinct(head * t.n + chosen.chosen[0, open_]) % t.n, minlength=t.n)
 
 
+class Meetings:
+    """The uncaptured heads and the activations that they select: while pairs are captured, dependents are counted again
+    without sorting anew. ``owner``: pairs by head and activation; ``starts``: where a head's selections of one begin;
+    ``activation``: which one it is."""
+
+    def __init__(self, t: CTransformer, chosen: Selection) -> None:
+        rows = np.flatnonzero(chosen.captured[chosen.owner] == 0)
+        owner = chosen.owner[rows]
+        codes = (chosen.head * t.n + chosen.position)[owner] * t.n + chosen.chosen[0, rows]
+        order = np.argsort(codes)
+        codes, self.owner, self.n = codes[order], owner[order], t.n
+        self.starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
+        self.activation = codes[self.starts] % t.n
+
+    def dependents(self, captured: I64) -> I64:
+        """:func:`dependents` where these pairs are captured (0 or 1 for each). Linear in the selections."""
+        open_ = captured[self.owner] == 0
+        found = np.logical_or.reduceat(open_, self.starts) if len(open_) else open_
+        return np.bincount(self.activation[found], minlength=self.n)
+
+
 def k_inputs(t: CTransformer, chosen: Selection) -> tuple[I64, I64, I64]:
     """The free inputs that each uncaptured head k-depends on: (heads as ``h n + i``, ascending, row pointers, inputs).
     Cost: the selections times their inputs."""

@@ -17,7 +17,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes, value_cubes
-from restrict.depth_reduction.lemma.neighbours import dependents, most_neighbours, pair_inputs
+from restrict.depth_reduction.lemma.neighbours import Meetings, dependents, most_neighbours, pair_inputs
 from restrict.depth_reduction.lemma.parameters import check_parameters, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.model.arguments import as_written
@@ -141,7 +141,8 @@ def _round(t: CTransformer, chosen: Selection, limit: int, left: int, stuck: set
     counted again after each: the pairs whose maximiser is forced are captured. What other pairs select in place of it
     is left to the next ranking, so no activation is taken that has too few dependents."""
     cubes, found, symbols, done = forcing_cubes(t), list[Cube](), dict[int, int](), set[int]()
-    while (j := _most_depended(dependents(t, chosen), limit, stuck | done)) is not None:
+    met = Meetings(t, chosen)
+    while (j := _most_depended(met.dependents(chosen.captured), limit, stuck | done)) is not None:
         key, w, cube = _commonest(t, cubes, chosen, j)
         if any(symbols.get(x, symbol) != symbol for x, symbol in cube):
             break

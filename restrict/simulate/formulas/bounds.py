@@ -90,7 +90,7 @@ class Exists(Bound):
         return (n - 1) / (6 * n - 5) * blown(16 * _embedded(unit) * math.log(6 * n))
 
     def everywhere(self) -> float:
-        """See the base class. Result: 1/7."""
+        """The deviation in exact arithmetic at every length: 1/7."""
         return share(SLACK / 6)
 
 
@@ -124,7 +124,7 @@ class Nearest(Bound):
         return math.inf if left <= 0 else (steps(fall(2.0 * left), count) + self.beyond * blown(64 * v)) * SLACK
 
     def everywhere(self) -> float:
-        """See the base class. Result: the share of ``1 / (e^2 - 1) + beyond``."""
+        """The deviation in exact arithmetic at every length: the share of ``1 / (e^2 - 1) + beyond``."""
         q = fall(2.0)
         return share((q / (1 - q) + self.beyond) * SLACK)
 
@@ -163,7 +163,7 @@ class Neighbour(Bound):
         return steps(fall(2 * (n - 1) / n), n if n == SHORT else (n - 2) // 2) + wrong
 
     def everywhere(self) -> float:
-        """See the base class. Result: the largest deviation up to ``SHORT``, where it bounds all that follow."""
+        """The deviation in exact arithmetic at every length: the largest up to ``SHORT`` bounds all others."""
         return max(self.deviation(n) for n in range(1, SHORT + 1))
 
 
@@ -193,7 +193,7 @@ class Threshold(Bound):
         return (n - 1) * fall(left * math.log(self.base * (n - 1) + 1) * (1 - 2.0**-48)) * SLACK
 
     def everywhere(self) -> float:
-        """See the base class. Result: ``1 / (base + 1)``."""
+        """The deviation in exact arithmetic at every length: ``1 / (base + 1)``."""
         return share(SLACK / self.base)
 
 
@@ -237,7 +237,7 @@ class Lookup(Bound):
 
     @property
     def of_number(self) -> bool:
-        """See the base class."""
+        """Whether a number is read."""
         return self.weight > 0
 
     def _odds(self, n: int, unit: float) -> float:
@@ -248,12 +248,12 @@ class Lookup(Bound):
         return moved(falls) if self.weight else (2 * sum(falls) + 2.0**-100) * SLACK
 
     def everywhere(self) -> float:
-        """See the base class."""
+        """The deviation in exact arithmetic at every length."""
         return self.deviation(1000)
 
     def deviation(self, n: int, unit: float = 0.0) -> float:
-        """See the base class; where a number is read, that of the weighted sum. ``unit``: unit roundoff, 0 for exact
-        arithmetic. Result: a certified bound, at most 1."""
+        """The deviation at length ``n``; where a number is read, that of the weighted sum. ``unit``: unit roundoff, 0
+        for exact arithmetic. Result: a certified bound, at most 1."""
         if not self.weight:
             return super().deviation(n, unit)
         return min(1.0, 2 * self.weight * (self.odds(n, unit) + n * noise(n, unit, self.few)) * SLACK)

@@ -30,7 +30,7 @@ from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.simulate.srasp.budget import Attended, Budget, Carried, Compared, Counted, Line, Snapped, Spread, Step
 from restrict.simulate.srasp.form import Form, below, number
 from restrict.simulate.srasp.score import holds, leaves, split
-from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, Program, Statement
+from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, SRaspProgram, Statement
 from restrict.simulate.stream import HeadRows, Stream, Unit
 from restrict.simulate.theorem26 import grows
 from restrict.soft.models.model import SoftModel
@@ -47,14 +47,14 @@ def gap_of(n: int) -> Fraction:
     return Fraction(1, 2 * n)
 
 
-def compile_program(program: Program) -> SoftModel:
+def compile_program(program: SRaspProgram) -> SoftModel:
     """A uniform-tieless average-hard transformer that computes a program, on words of every length. Result: weights for
     :func:`restrict.simulate.laws.run` with the law ``average``: the output is a sign, read at every position. Run as
     softmax at its scales of 1 they mean nothing; see :func:`compile_with_budget`."""
     return compile_with_budget(program)[0]
 
 
-def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
+def compile_with_budget(program: SRaspProgram) -> tuple[SoftModel, Budget]:
     """The transformer of a program, with what is needed to make it a softmax transformer. Result: the model, and its
     error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is
     ``restrict.simulate.theorem26.by_softmax(model, sharp)``."""
@@ -71,7 +71,7 @@ def compile_with_budget(program: Program) -> tuple[SoftModel, Budget]:
 class _Compiler:
     """Vectors as forms; every layer's heads and units go into the stream."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SRaspProgram) -> None:
         self.program = program
         self.stream = Stream(program.alphabet, MARKER)
         self.forms: dict[str, Form] = {}

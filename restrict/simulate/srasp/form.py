@@ -23,14 +23,14 @@ class Form:
         return tuple((d, abs(w)) for d, w in self.row) if self.spread is None else self.spread
 
     def scaled(self, factor: int) -> "Form":
-        """A multiple."""
+        """The form times an integer."""
         ends = [(self.low[0] * factor, self.low[1] * factor), (self.high[0] * factor, self.high[1] * factor)]
         low, high = ends if factor >= 0 else ends[::-1]
         spread = tuple((d, w * abs(factor)) for d, w in self.known)
         return Form(tuple((d, w * factor) for d, w in self.row), self.bias * factor, self.time, low, high, spread)
 
     def plus(self, other: "Form") -> "Form":
-        """The sum."""
+        """The sum of two forms."""
         row = dict(self.row)
         for d, w in other.row:
             row[d] = row.get(d, 0.0) + w
@@ -43,7 +43,7 @@ class Form:
 
 
 def number(value: int) -> Form:
-    """A constant form."""
+    """The form of a number."""
     return Form((), float(value), 0, (0, value), (0, value))
 
 

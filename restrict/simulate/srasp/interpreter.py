@@ -8,7 +8,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError, quote
-from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, Program
+from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, SRaspProgram
 
 _OPS: dict[str, Callable[..., Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -16,7 +16,7 @@ _OPS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def run(program: Program, word: Sequence[str]) -> dict[str, I64]:
+def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
     """Every vector on one word, int64 (len(word),), truth values as 0 and 1. Cost: O(n^2) for each attention."""
     wrong = next((s for s in word if s not in program.alphabet), None)
     if wrong is not None:

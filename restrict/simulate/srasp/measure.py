@@ -8,13 +8,13 @@ from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
-from restrict.simulate.srasp.syntax import Program
+from restrict.simulate.srasp.syntax import SRaspProgram
 from restrict.soft.models.evaluate import Real, activations
 from restrict.soft.models.model import SoftModel
 
 
 def measure(
-    program: Program, soft: SoftModel, raw: Sequence[int], n: int, samples: int = 200, seed: int = 0
+    program: SRaspProgram, soft: SoftModel, raw: Sequence[int], n: int, samples: int = 200, seed: int = 0
 ) -> Measured:
     """The largest deviation of any truth value or integer before it is rounded (the dimensions ``raw`` of the budget),
     at all positions of the word, and how many words get a wrong label somewhere: exact on all words; where these are

@@ -8,7 +8,17 @@ from typing import NoReturn
 
 from restrict.base.errors import ModelError, quote
 from restrict.base.scanner import Operators, Token, scan
-from restrict.simulate.srasp.syntax import COMPARE, Attention, Local, Mask, Node, PrefixSum, Program, Side, Statement
+from restrict.simulate.srasp.syntax import (
+    COMPARE,
+    Attention,
+    Local,
+    Mask,
+    Node,
+    PrefixSum,
+    Side,
+    SRaspProgram,
+    Statement,
+)
 
 _TOKENS = re.compile(
     r'(?P<symbol>Q_(?:"[^"\n]*"|\w+))|(?P<name>[A-Za-z]\w*)|(?P<number>\d{1,9}(?!\d))'
@@ -19,7 +29,7 @@ DEEPEST = 60
 MAX_LINES = 1000
 
 
-def parse(text: str, name: str = "program") -> Program:
+def parse(text: str, name: str = "program") -> SRaspProgram:
     """Read a program."""
     alphabet: tuple[str, ...] | None = None
     output, statements, known = "", list[Statement](), dict[str, bool]()
@@ -47,7 +57,7 @@ def parse(text: str, name: str = "program") -> Program:
             statements.append(statement)
     if alphabet is None or not output:
         raise ModelError(f"{name}: a program needs 'alphabet: SYMBOLS' and 'output: VECTOR'")
-    return Program(alphabet, tuple(statements), output, name)
+    return SRaspProgram(alphabet, tuple(statements), output, name)
 
 
 class _Line(Operators[Node]):

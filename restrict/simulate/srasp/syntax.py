@@ -64,7 +64,7 @@ Statement = Local | PrefixSum | Attention
 
 
 @dataclass(frozen=True)
-class Program:
+class SRaspProgram:
     """An S-RASP program; ``output`` is a vector of truth values, read at every position."""
 
     alphabet: tuple[str, ...]

@@ -95,7 +95,7 @@ class Enclosure:
 
 
 def exactly(centre: Floats) -> Enclosure:
-    """Single vectors."""
+    """The enclosures of single vectors: balls of radius 0."""
     return Enclosure(centre, np.zeros_like(centre), np.zeros(centre.shape[:-1]))
 
 
@@ -105,7 +105,7 @@ def around(centre: Floats, error: Floats) -> Enclosure:
 
 
 def add(a: Enclosure, b: Enclosure) -> Enclosure:
-    """All sums."""
+    """An enclosure of all sums of a vector of each."""
     centre = a.centre + b.centre
     return Enclosure(
         centre, above(a.box + b.box + 2 * U * np.abs(centre), 3), above(a.ball + b.ball + 2 * U * norms(centre), 3)

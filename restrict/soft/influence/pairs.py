@@ -29,7 +29,17 @@ from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
 from restrict.soft.bounds.positionwise import normed
 from restrict.soft.bounds.scores import EXP
-from restrict.soft.influence.polygons import DOWN, LONGEST, OUT, UNITS, Edges, Exchange, Flags, edges, greatest_change
+from restrict.soft.influence.polygons import (
+    DOWN,
+    LONGEST,
+    OUT,
+    UNITS,
+    Edges,
+    Flags,
+    Replacement,
+    edges,
+    greatest_change,
+)
 from restrict.soft.influence.slopes import ROUND
 from restrict.soft.influence.words import Delta, Words, beside
 from restrict.soft.models import evaluate
@@ -75,7 +85,7 @@ class Plane(NamedTuple):
     that is not exact, how far two values are apart at most, and which exchanges any word has."""
 
     at: Edges
-    terms: Exchange
+    terms: Replacement
     reach: tuple[float, float]
     slack: float
     spread: float
@@ -161,7 +171,7 @@ class Changes:
         rest[~there] = 0.0
         t, s, o = np.array(exchanges, dtype=np.int64).T
         share = np.max([(beside(part)[t] + 1e-300) / one for part, one in zip(most, size, strict=True)], axis=0)
-        terms = Exchange(x[t, s], y[t, s], x[t, o], y[t, o])
+        terms = Replacement(x[t, s], y[t, s], x[t, o], y[t, o])
         least, greatest = span or (0.0, math.inf)
         found = edges(rest, size, (
             np.maximum(-rest[:, DOWN] * size[1], least) * (1 - OUT), np.full(len(rest), greatest * (1 + OUT))
@@ -206,7 +216,7 @@ class Changes:
             v = (head.v @ row)[head.e > 0]
             middle = (v.max() + v.min()) / 2
             limits = (within[0] - middle - plane.slack, within[1] - middle + plane.slack)
-        found = greatest_change(plane.at.chosen(near), Exchange(*(column[near] for column in plane.terms)), limits)
+        found = greatest_change(plane.at.chosen(near), Replacement(*(column[near] for column in plane.terms)), limits)
         return np.minimum(found, plane.spread) + 2 * plane.slack
 
     @cached_property

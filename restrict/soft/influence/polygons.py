@@ -55,7 +55,7 @@ LEAST = 1e-280
 """The least product of two denominators: below it what underflows could count."""
 
 
-class Exchange(NamedTuple):
+class Replacement(NamedTuple):
     """The terms of a symbol and of the one that replaces it; arrays of one shape."""
 
     n: Floats
@@ -99,7 +99,7 @@ def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Flo
     return Edges(xa, ya, xb, yb, kept)
 
 
-def greatest_change(at: Edges, terms: Exchange, within: tuple[float, float] | None = None) -> Floats:
+def greatest_change(at: Edges, terms: Replacement, within: tuple[float, float] | None = None) -> Floats:
     """For each polygon and exchange the greatest ``|f|``, not less than it; minus infinity where nothing is left.
     ``terms``: shape (polygons,). ``within``: limits of the word's own average ``(x + n) / (y + d)``."""
     n, d, other_n, other_d = (column[:, None] for column in terms)

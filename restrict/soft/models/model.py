@@ -194,10 +194,15 @@ class SoftModel:
         }
         return tuple(name for name, has in found.items() if has)
 
+    @property
+    def content(self) -> bytes:
+        """The bytes of the model's file, as it would be written now."""
+        return dumps(self)
+
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the model's file, as it would be written now."""
-        return hashlib.sha256(dumps(self)).hexdigest()
+        """SHA-256 of the model's file."""
+        return hashlib.sha256(self.content).hexdigest()
 
     def save(self, path: str | Path) -> None:
         """Write a ``restrict-soft/1`` file."""

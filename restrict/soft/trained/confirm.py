@@ -79,7 +79,7 @@ class Ahead:
         self.anew()
 
     def anew(self) -> None:
-        """Nothing is sent."""
+        """Begin anew: nothing has been sent."""
         self.sent = 0
         self.said = dict[tuple[int, int], list[int]]()
         self.costs: list[int] = []

@@ -23,7 +23,7 @@ from restrict.soft.trained.cells import (
 )
 from restrict.soft.trained.model import ACTIVATIONS, Trained
 from restrict.soft.trained.read_out import Asked
-from restrict.soft.trained.stored import Array, Layer
+from restrict.soft.trained.stored import Array, StoredLayer
 
 
 class Form(NamedTuple):
@@ -98,7 +98,7 @@ class Stages(NamedTuple):
 class Tail:
     """From the stream behind attention to the signs of some rows of the unembedding, for the last or another block."""
 
-    def __init__(self, model: Trained, labels: tuple[int, ...], layer: Layer | None = None) -> None:
+    def __init__(self, model: Trained, labels: tuple[int, ...], layer: StoredLayer | None = None) -> None:
         layer = layer or model.layers[-1]
         self.labels, at, straight = labels, list(labels), model.d * model.post
         same, constant = np.eye(model.d)[:straight], np.append(layer.inner.bias, np.zeros(straight))
@@ -173,7 +173,7 @@ class Tail:
         return c, reach, np.array(low), np.array(high)
 
     def ready(self, y: Form, asked: Asked) -> Ready:
-        """A cell made ready."""
+        """A cell with what its labels need, reckoned once."""
         near = self.near(y)
         return Ready(near, self.signs(near, asked))
 

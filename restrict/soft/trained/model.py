@@ -36,7 +36,7 @@ from restrict.soft.models.config import (
     token_names,
 )
 from restrict.soft.models.evaluate import activated
-from restrict.soft.trained.stored import CONVERT, Array, Layer, Norm, Reader, read_place, tensors_of
+from restrict.soft.trained.stored import CONVERT, Array, Norm, Reader, StoredLayer, read_place, tensors_of
 
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
 """By their numbers in :mod:`restrict.soft.trained.cells`."""
@@ -70,7 +70,7 @@ class Trained:
     name: str
     sha256: str
     content: bytes = field(repr=False)
-    layers: tuple[Layer, ...] = field(repr=False)
+    layers: tuple[StoredLayer, ...] = field(repr=False)
     heads: int
     epsilon: Fraction
     activation: str
@@ -315,7 +315,7 @@ def _demand_known(read: Reader) -> None:
         first_of(read.config, keys, source)
 
 
-def _blocks(read: Reader, d: int) -> tuple[tuple[Layer, ...], Norm | None, bool]:
+def _blocks(read: Reader, d: int) -> tuple[tuple[StoredLayer, ...], Norm | None, bool]:
     """The blocks, the LayerNorm behind them, if there is one, and whether it stands behind each half of a block."""
     inner, post = read.size("n_inner", 4 * d), not read.flag("norm_first", True)
     if post and not read.flag("layer_norm", True):
@@ -427,7 +427,7 @@ def forward_all(model: Trained, tokens: I64, last: bool = False) -> Array:
     return read_out(model, x)
 
 
-def networked(model: Trained, layer: Layer, y: Array) -> Array:
+def networked(model: Trained, layer: StoredLayer, y: Array) -> Array:
     """The stream behind a block, from that behind its attention: from ``(..., d)`` to ``(..., d)``."""
     read, y = entered(model, y, layer.norm2)
     hidden = read @ layer.inner.weight + layer.inner.bias

@@ -22,7 +22,7 @@ AHEAD, FARTHEST = 8, 64
 """Cases to come for which a box is made wider: at first, and at most. Twice as many where that does, else a quarter."""
 REST = -1
 """Where not even the next case can share, so many are left alone, less one."""
-Bounds = tuple[list[int], list[int]]
+Ranges = tuple[list[int], list[int]]
 Group = tuple[int, int]
 
 
@@ -35,7 +35,7 @@ class SharedSearch(Search):
         self.asked = n
         self.said: dict[Group, Case] = {}
         self.ahead: dict[Group, int] = {}
-        self.known: dict[tuple[int, Key], Bounds] = {}
+        self.known: dict[tuple[int, Key], Ranges] = {}
         self.later: dict[Group, list[int]] = {}
         for i, a, q in reversed(graph.cases(n)):
             self.later.setdefault((a, q), []).append(i)
@@ -51,7 +51,7 @@ class SharedSearch(Search):
         self.known = {at: bounds for at, bounds in self.known.items() if at[1][0] > key[0] or at[1][1:] != group}
         return self.said[group] if isinstance(found, Case) else found
 
-    def rounded(self, key: Key) -> Bounds:
+    def rounded(self, key: Key) -> Ranges:
         """The box of a case, which may be known."""
         found = self.known.get((self.number, key))
         return super().rounded(key) if found is None else found
@@ -125,7 +125,7 @@ class SharedSearch(Search):
             if margins.min(initial=math.inf) <= SAFE:
                 return
 
-    def over(self, keys: list[Key]) -> Bounds | None:
+    def over(self, keys: list[Key]) -> Ranges | None:
         """The range of the quotients over some cases, the weights of the last of which are then ready."""
         found = []
         for key in keys:
@@ -136,13 +136,13 @@ class SharedSearch(Search):
         return together(found)
 
 
-def inside(one: Bounds, other: Bounds) -> bool:
+def inside(one: Ranges, other: Ranges) -> bool:
     """Whether every range is inside another one."""
     (upper, width), (most, wide) = (np.array(bounds) for bounds in (one, other))
     return bool((upper <= most).all() and (upper - width >= most - wide).all())
 
 
-def together(ranges: list[Bounds]) -> Bounds:
+def together(ranges: list[Ranges]) -> Ranges:
     """The least ranges that hold all of some."""
     upper, width = (np.array([bounds[k] for bounds in ranges]) for k in (0, 1))
     top, low = upper.max(0), (upper - width).min(0)

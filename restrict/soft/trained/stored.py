@@ -39,7 +39,7 @@ class Linear(NamedTuple):
     bias: Array
 
 
-class Layer(NamedTuple):
+class StoredLayer(NamedTuple):
     """One block; ``norm1`` stands in front of attention, ``norm2`` in front of the network, where there are any;
     ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
 
@@ -120,10 +120,10 @@ class Reader(Taken[Array]):
         """A map with its bias."""
         return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
 
-    def layer(self, number: int, d: int, inner: int) -> Layer:
-        """A block."""
+    def layer(self, number: int, d: int, inner: int) -> StoredLayer:
+        """The weights of a block by its number."""
         h = f"h.{number}."
-        return Layer(
+        return StoredLayer(
             self.norm(h + "ln_1", d),
             self.linear(h + "attn.c_attn", d, 3 * d),
             self.linear(h + "attn.c_proj", d, d),
