@@ -430,6 +430,22 @@ def test_a_shortest_difference_has_none_shorter_that_counts() -> None:
     assert verified(*everywhere(LAST, differs(HAS_B, "ba", 0, 1)))
 
 
+def said(document: Document, proof: Document) -> str:
+    """The line of success without its end, the number of states and the digest."""
+    trial = sealed(document, proof)
+    return verify(trial.model, trial.proof, limit=10_000_000).split(" states=")[0].removeprefix("s VERIFIED ")
+
+
+def test_the_line_of_a_shortest_difference_says_among_which_lengths() -> None:
+    """A shorter one below `from` does not count, and whoever reads the line alone has to know it."""
+    line = "all-lengths differs-from=dfa-of-2-states n=3"
+    assert said(*everywhere(LAST, differs(HAS_B, "aba", 3, 1))) == f"{line} shortest n>=3"
+    assert said(*everywhere(LAST, differs(HAS_B, "aba", 3))) == line
+    assert said(*everywhere(model(when=ODD), differs(HAS_B, "aba", 1, 1))) == f"{line} shortest"
+    found = everywhere(LAST, deviates(WRONG, "ab", first=2, shortest=1))
+    assert said(*found) == "all-lengths deviates-from=automaton-of-2-states n=2 shortest n>=2"
+
+
 def test_a_difference_needs_a_word_on_which_they_differ() -> None:
     assert refused(*everywhere(LAST, differs(HAS_B, "ab")))
     palindromes = {"name": "palindromes", "alphabet": ["a", "b"]}
@@ -463,6 +479,16 @@ def test_a_pattern_begins_where_its_ends_fit() -> None:
     seen = {**model("k == 1"), **MARKED}
     assert verified(*everywhere(seen, forces(start="b", first=3)))
     assert refused(*everywhere(seen, forces(start="b", first=2)))
+
+
+def test_a_label_that_looks_like_other_parts_of_the_line() -> None:
+    """Such a name is encoded: here the line would say that "yes" is forced by none."""
+    name = "yes fixed=0 period=1 n>=1 states=2"
+    sly, written = bare(LAST, labels=["no", name]), "yes%20fixed%3D0%20period%3D1%20n%3E%3D1%20states%3D2"
+    found = said(*everywhere(sly, forces(end="b", first=1, label=name)))
+    assert found == f"all-lengths forces={written} fixed=1 period=1 n>=1"
+    found = said(*everywhere(sly, cost([1], [0], 1, label=name)))
+    assert found == f"all-lengths cost-of={written} at-most=1 period=1 from=0"
 
 
 def test_a_pattern_at_length_one() -> None:
