@@ -96,6 +96,14 @@ def runs_that_are_compared_for_each_position() -> Trial:
     return kernel(program, ["set 0 1", *runs, *wheres, "box -1", *facts, row, *heads, f"all 0 {n} {n}"], n=n)
 
 
+@shape
+def labels_of_which_nothing_is_known() -> Trial:
+    """Whether a box has one of two labels does not depend on how many values the label may have."""
+    model = b"restrict-program/1 2 2 0 0 2\nmap 4611686018427387904 1 0\nmap 4611686018427387904 1 2\n"
+    lines = [f"restrict-kernel/1 {hashlib.sha256(model).hexdigest()}", "set 0", "box -1 0 1 0", f"set {1 << 61}"]
+    return Trial(model, "".join(f"{line}\n" for line in [*lines, "unforced 1 0 1 0 1 0"]).encode())
+
+
 AGAIN = {
     "a row that is cut into many pieces", "maps of a long code", "rows of a code with many steps",
     "rows of a long code",
