@@ -789,20 +789,25 @@ def test_a_shortest_deviation_has_none_shorter_that_counts() -> None:
 # ---------------------------------------------------------------- soft certificates
 
 
-def soft(n: int, epsilon: str, fixed: str = "", alphabet: str = "ab", **more: Any) -> int:
-    """The exit code for a model whose margin is the number of its last token, from 0 on."""
+def softly(n: int, epsilon: str, fixed: str = "", alphabet: str = "ab", reads: str = "last", **more: Any) -> str:
+    """The line for a model whose margin is the number of the token at its output, from 0 on, about the last one."""
     markers = {key: value for key, value in more.items() if key in MARKED}
     fields: Document = {"format": "restrict-soft/1", "name": "m", "alphabet": list(alphabet), **markers}
     fields |= {"position": {"kind": "none"}, "layers": []}
-    fields["output"] = {"position": "last", "kind": "sign", "labels": ["x", "y"]}
+    fields["output"] = {"position": reads, "kind": "sign", "labels": ["x", "y"]}
     rows = np.arange(len(alphabet) + len(markers), dtype=float)[:, None]
     data = soft_mutations.Soft(fields, {"embed": rows, "unembed": np.ones((1, 1))}).to_bytes()
     listed = [[at, symbol] for at, symbol in enumerate(fixed) if symbol != "*"]
     claim = {"format": "restrict-soft-certificate/1", "n": n, "fixed": listed, "position": n - 1}
     claim |= {"quantity": "margin", "epsilon": epsilon, "norms": {}}
     trial = sealed(data, {**claim, "model": {"name": "m", "sha256": ""}})
+    return verify(trial.model, trial.proof)
+
+
+def soft(n: int, epsilon: str, **more: Any) -> int:
+    """The exit code."""
     try:
-        verify(trial.model, trial.proof)
+        softly(n, epsilon, **more)
     except Reject as reject:
         return reject.code
     return 0
@@ -814,6 +819,11 @@ def test_a_soft_claim_is_exact_where_one_token_is_free() -> None:
     assert soft(3, "2.000001", alphabet="abc") == 0
     assert soft(3, "1", alphabet="abc") == 3
     assert soft(3, "0.5", fixed="**b") == 0
+
+
+def test_the_line_of_a_soft_claim_says_at_which_of_many_outputs() -> None:
+    assert softly(3, "1.000001", "**a", reads="every").startswith("s VERIFIED n=3 position=2 fixed=1 free=2 margin<=")
+    assert softly(3, "1.000001", "**a").startswith("s VERIFIED n=3 fixed=1 free=2 margin<=")
 
 
 def test_a_soft_claim_without_a_free_position() -> None:
