@@ -258,6 +258,20 @@ def a_long_condition_at_all_classes() -> Trial:
 
 
 @shape
+def maps_of_many_arguments() -> Trial:
+    """Each map of a long list, of which the last one reads all, at every pair of classes."""
+    names = [f"a{at}" for at in range(256)]
+    rules = [(name, names[:at], "0") for at, name in enumerate(names)]
+    sum_ = long_sum("_", 256).replace("_", "{}").format(*names)
+    maps = [{"name": name, "kind": "map", "args": args, "domain": 1, "map": rule}
+            for name, args, rule in [*rules, ("all", names, sum_)]]  # fmt: skip
+    whole = side(17) | {"base": list(range(17))}
+    changes = {"left": whole, "right": whole, "keep": ["h@pair", "all"], "labels": [[0, 0], [1, 0]]}
+    model = {**LAST, "variables": [*maps, COPY], "output": {**LAST["output"], "variable": "h"}}
+    return with_layer(changes, at=0, model=model, threshold=16, period=1)
+
+
+@shape
 def a_start_box_of_many_entries_behind_many_states() -> Trial:
     """That nothing has been read is looked up in the box of the start, for every right state."""
     states = 3000
@@ -358,6 +372,18 @@ def single_boxes(count: int, cone: Document) -> list[Document]:
 def one_box(n: int) -> Trial:
     """A box of all positions."""
     return bound(n, [{"only": [[0, n, ["a"]]], "cone": {"h": [[n - 1, 1]]}}], accept=1)
+
+
+@shape
+def a_dot_product_behind_many_tables() -> Trial:
+    """Every entry of a row of a product is looked up in a table of its own number."""
+
+    def product(dim: int) -> Document:
+        return {"dot": {role: {"axes": ["dim"], "values": [1] * dim} for role in ("query", "key")}}
+
+    heads = [{**COPY, "name": f"h{at}", "score": product(1)} for at in range(3000)]
+    model = {**LAST, "variables": [*heads, {**COPY, "score": product(50_000)}]}
+    return sealed(model, certificate(2))
 
 
 SHAPES |= {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from restrict.checker.account import Meter, Place
-from restrict.checker.normal_form import lines
+from restrict.checker.normal_form import BLOCK, Program, lines
 from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in
 from tests.test_account import by_limit, keeps_the_contract
@@ -96,6 +96,14 @@ def runs_that_are_compared_for_each_position() -> Trial:
     return kernel(program, ["set 0 1", *runs, *wheres, "box -1", *facts, row, *heads, f"all 0 {n} {n}"], n=n)
 
 
+@shape
+def labels_of_which_nothing_is_known() -> Trial:
+    """Whether a box has one of two labels does not depend on how many values the label may have."""
+    model = b"restrict-program/1 2 2 0 0 2\nmap 4611686018427387904 1 0\nmap 4611686018427387904 1 2\n"
+    lines = [f"restrict-kernel/1 {hashlib.sha256(model).hexdigest()}", "set 0", "box -1 0 1 0", f"set {1 << 61}"]
+    return Trial(model, "".join(f"{line}\n" for line in [*lines, "unforced 1 0 1 0 1 0"]).encode())
+
+
 AGAIN = {
     "a row that is cut into many pieces", "maps of a long code", "rows of a code with many steps",
     "rows of a long code",
@@ -117,3 +125,19 @@ def test_the_memory_of_short_lines_is_charged() -> None:
         assert tracemalloc.get_traced_memory()[1] < (1 << 17) + meter.held
     finally:
         tracemalloc.stop()
+
+
+def test_a_domain_check_is_charged_for_what_is_known() -> None:
+    """Each block of combinations copies the registers that are known, and there may be millions of them."""
+
+    def steps(constants: int) -> int:
+        """Of a map over 27 000 combinations that is always 0, but whose interval says less."""
+        first = 4 + constants
+        ends = f"- 1 1 - 2 2 - 3 3 + {first} {first + 1} + {first + 2} {first + 3}"
+        code = " ".join([*["c 0"] * constants, ends])
+        lines = ["restrict-program/1 2 2 0 0 5", *["map 30 1 0 c 0"] * 3, f"map 2 3 2 3 4 {code}", "map 2 1 5", ""]
+        meter, content = Meter(10**9), "\n".join(lines).encode()
+        Program(content, Place("program"), meter)
+        return meter.limit - meter.left - len(content) // 4
+
+    assert steps(64_000) - steps(0) >= (30**3 // BLOCK) * 1000

@@ -33,6 +33,20 @@ def test_names_in_dead_branches_leave_a_proof(rule: str, score: str) -> None:
     )
 
 
+@pytest.mark.parametrize("mask", ["none", "past", "strict_past", "future", "strict_future"])
+@pytest.mark.parametrize("name", ["left", "far_right", "copyleft1"])
+def test_a_head_that_looks_at_distances_may_have_any_name(name: str, mask: str) -> None:
+    """Found by reading: the checker looked for the side in the whole name, `left@right1`, and refused the proof."""
+    near = documents.head(name, "(j == i + 1) + (j == i - 1)", mask=mask, domain=3, default=2)
+    seen = documents.map_("seen", [name], 2, f"{name} == 1")
+    last = documents.head("h", "k", "seen", key="seen")
+    subject = Subject(model := documents.model(near, seen, last, position="last", accept=[1]), content := dumps(model))
+    claim = true_claim(np.random.default_rng(0), subject)
+    assert verify(content, to_bytes(document(subject.model, subject.built, claim))).startswith(
+        "s VERIFIED all-lengths "
+    )
+
+
 HEAD = documents.head("h", "k", key="token", mask="past")
 CONTAINS_B = documents.model(HEAD, alphabet="ab", position="last", accept=[1], name="contains-b")
 

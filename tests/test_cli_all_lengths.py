@@ -15,6 +15,7 @@ AB = str(INSTANCES / "brasp-ab-star.json")
 
 CASES = [
     (["verify", DYCK, "-L", "dyck:1"], 3, "is wrong on ((())) (n = 6, a shortest one)", ""),
+    (["verify", DYCK, "-L", "dyck:1", "--from", "7"], 3, "(n = 8, a shortest one with n >= 7)", ""),
     (["verify", DYCK, "-L", f"model:{DYCK}"], 0, "", "proved: brasp-dyck1-depth2 recognises"),
     (["verify", DYCK, "--equals", str(INSTANCES / "dyck1-depth3.json")], 3, "is wrong on ((()))", ""),
     (["verify", DYCK], 2, "one of the two", ""),

@@ -430,6 +430,22 @@ def test_a_shortest_difference_has_none_shorter_that_counts() -> None:
     assert verified(*everywhere(LAST, differs(HAS_B, "ba", 0, 1)))
 
 
+def said(document: Document, proof: Document) -> str:
+    """The line of success without its end, the number of states and the digest."""
+    trial = sealed(document, proof)
+    return verify(trial.model, trial.proof, limit=10_000_000).split(" states=")[0].removeprefix("s VERIFIED ")
+
+
+def test_the_line_of_a_shortest_difference_says_among_which_lengths() -> None:
+    """A shorter one below `from` does not count, and whoever reads the line alone has to know it."""
+    line = "all-lengths differs-from=dfa-of-2-states n=3"
+    assert said(*everywhere(LAST, differs(HAS_B, "aba", 3, 1))) == f"{line} shortest n>=3"
+    assert said(*everywhere(LAST, differs(HAS_B, "aba", 3))) == line
+    assert said(*everywhere(model(when=ODD), differs(HAS_B, "aba", 1, 1))) == f"{line} shortest"
+    found = everywhere(LAST, deviates(WRONG, "ab", first=2, shortest=1))
+    assert said(*found) == "all-lengths deviates-from=automaton-of-2-states n=2 shortest n>=2"
+
+
 def test_a_difference_needs_a_word_on_which_they_differ() -> None:
     assert refused(*everywhere(LAST, differs(HAS_B, "ab")))
     palindromes = {"name": "palindromes", "alphabet": ["a", "b"]}
@@ -463,6 +479,16 @@ def test_a_pattern_begins_where_its_ends_fit() -> None:
     seen = {**model("k == 1"), **MARKED}
     assert verified(*everywhere(seen, forces(start="b", first=3)))
     assert refused(*everywhere(seen, forces(start="b", first=2)))
+
+
+def test_a_label_that_looks_like_other_parts_of_the_line() -> None:
+    """Such a name is encoded: here the line would say that "yes" is forced by none."""
+    name = "yes fixed=0 period=1 n>=1 states=2"
+    sly, written = bare(LAST, labels=["no", name]), "yes%20fixed%3D0%20period%3D1%20n%3E%3D1%20states%3D2"
+    found = said(*everywhere(sly, forces(end="b", first=1, label=name)))
+    assert found == f"all-lengths forces={written} fixed=1 period=1 n>=1"
+    found = said(*everywhere(sly, cost([1], [0], 1, label=name)))
+    assert found == f"all-lengths cost-of={written} at-most=1 period=1 from=0"
 
 
 def test_a_pattern_at_length_one() -> None:
@@ -550,7 +576,8 @@ def test_an_infinite_cost() -> None:
 def test_a_cost_that_is_finite_on_some_residues_only() -> None:
     out = {"name": "o", "kind": "map", "args": ["token"], "domain": 2, "map": "token and n % 2 == 0"}
     even = {**LAST, "variables": [out], "output": {"variable": "o", "position": "last", "accept": [1]}}
-    assert verified(*everywhere(even, cost([-1, -1, 1], [0, 0], 2, 2)))
+    found = everywhere(even, cost([-1, -1, 1], [0, 0], 2, 2))
+    assert said(*found) == "all-lengths cost-of=accept at-most=1 impossible=1/2 period=2 from=1"
     assert refused(*everywhere(even, cost([-1, -1, 1, 1], [0, 0], 2, 2)))
     assert refused(*everywhere(even, cost([-1, 1], [0], 2)))
 
@@ -762,20 +789,25 @@ def test_a_shortest_deviation_has_none_shorter_that_counts() -> None:
 # ---------------------------------------------------------------- soft certificates
 
 
-def soft(n: int, epsilon: str, fixed: str = "", alphabet: str = "ab", **more: Any) -> int:
-    """The exit code for a model whose margin is the number of its last token, from 0 on."""
+def softly(n: int, epsilon: str, fixed: str = "", alphabet: str = "ab", reads: str = "last", **more: Any) -> str:
+    """The line for a model whose margin is the number of the token at its output, from 0 on, about the last one."""
     markers = {key: value for key, value in more.items() if key in MARKED}
     fields: Document = {"format": "restrict-soft/1", "name": "m", "alphabet": list(alphabet), **markers}
     fields |= {"position": {"kind": "none"}, "layers": []}
-    fields["output"] = {"position": "last", "kind": "sign", "labels": ["x", "y"]}
+    fields["output"] = {"position": reads, "kind": "sign", "labels": ["x", "y"]}
     rows = np.arange(len(alphabet) + len(markers), dtype=float)[:, None]
     data = soft_mutations.Soft(fields, {"embed": rows, "unembed": np.ones((1, 1))}).to_bytes()
     listed = [[at, symbol] for at, symbol in enumerate(fixed) if symbol != "*"]
     claim = {"format": "restrict-soft-certificate/1", "n": n, "fixed": listed, "position": n - 1}
     claim |= {"quantity": "margin", "epsilon": epsilon, "norms": {}}
     trial = sealed(data, {**claim, "model": {"name": "m", "sha256": ""}})
+    return verify(trial.model, trial.proof)
+
+
+def soft(n: int, epsilon: str, **more: Any) -> int:
+    """The exit code."""
     try:
-        verify(trial.model, trial.proof)
+        softly(n, epsilon, **more)
     except Reject as reject:
         return reject.code
     return 0
@@ -787,6 +819,11 @@ def test_a_soft_claim_is_exact_where_one_token_is_free() -> None:
     assert soft(3, "2.000001", alphabet="abc") == 0
     assert soft(3, "1", alphabet="abc") == 3
     assert soft(3, "0.5", fixed="**b") == 0
+
+
+def test_the_line_of_a_soft_claim_says_at_which_of_many_outputs() -> None:
+    assert softly(3, "1.000001", "**a", reads="every").startswith("s VERIFIED n=3 position=2 fixed=1 free=2 margin<=")
+    assert softly(3, "1.000001", "**a").startswith("s VERIFIED n=3 fixed=1 free=2 margin<=")
 
 
 def test_a_soft_claim_without_a_free_position() -> None:

@@ -394,7 +394,11 @@ def position_of_query(n: int, i: int, q: int, j: int, k: int) -> int:
     return k * (i - j) + q
 
 
-@pytest.mark.parametrize("score", [position_of_query, lambda n, i, q, j, k: -3, lambda n, i, q, j, k: j + n])
+def least(n: int, i: int, q: int, j: int, k: int) -> int:
+    return -(2**63)
+
+
+@pytest.mark.parametrize("score", [position_of_query, lambda n, i, q, j, k: -3, lambda n, i, q, j, k: j + n, least])
 def test_a_model_without_a_file_is_tabulated(score: Callable[..., int]) -> None:
     model = program(head(score, key="token", query="token", mask="past"))
     made = tabulated(model, 7)

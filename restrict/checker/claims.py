@@ -10,6 +10,7 @@ Nothing is claimed at lengths at which the model is not defined (``when``).
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from .account import LARGEST, Place, malformed, unproved
 from .costs import COSTS, Costs, spoken_costs
@@ -164,7 +165,13 @@ class Claim:
             unproved(self.place.key("word"), "model and language agree on the word")
         if self.fields["shortest"]:
             self.agreement(self.machine(), self.fields["from"], n - 1)
-        return f"differs-from={self.language.text} n={n}" + (" shortest" if self.fields["shortest"] else "")
+        return f"differs-from={self.language.text} {self.found(n)}"
+
+    def found(self, n: int) -> str:
+        """The length of the word; a shortest one is so among those from the claim's first length on."""
+        first = self.fields["from"]
+        since = f" n>={first}" if first > max(self.reader.markers, 1) else ""
+        return f"n={n}" + f" shortest{since}" * self.fields["shortest"]
 
     def computes(self) -> str:
         """The labels are those of a machine, at every length."""
@@ -199,7 +206,7 @@ class Claim:
             unproved(self.place.key("word"), "model and machine agree on the word")
         if self.fields["shortest"]:
             self.agreed(self.fields["from"], n - 1)
-        return f"deviates-from={self.labelling.text} n={n}" + (" shortest" if self.fields["shortest"] else "")
+        return f"deviates-from={self.labelling.text} {self.found(n)}"
 
     def lengths(self) -> str:
         """The lengths at which the model is wrong about a language on some word."""
@@ -242,6 +249,10 @@ class Claim:
                 malformed(self.place.key(key), "neither * nor a symbol of the model", a)
         return [-1 if a == "*" else self.alphabet[a] for a in self.fields[key]]
 
+    def spoken(self) -> str:
+        """The label in the line of success, percent-encoded: a name may look like other parts of the line."""
+        return quote(self.fields["label"], "")
+
     def good(self) -> tuple[int, int]:
         """The numbers of the labels that a restriction may leave: the claim's, and undefined."""
         return self.program.label(self.fields["label"], self.place.key("label")), self.reader.undefined
@@ -278,14 +289,14 @@ class Claim:
             unproved(self.place.key("from"), "the model is defined at none of these lengths")
         fixed, more = sum(c >= 0 for c in (*start, *end)), sum(c >= 0 for c in middle)
         share = f" fixed-of-{len(middle)}={more}" if more else ""
-        return f"forces={self.fields['label']} fixed={fixed}{share} period={len(middle)} n>={first}{self.at}"
+        return f"forces={self.spoken()} fixed={fixed}{share} period={len(middle)} n>={first}{self.at}"
 
     def cost(self) -> str:
         """``costs[t]``: the least number of fixed symbols that forces the label on words of ``t`` symbols (-1: no word
         has it); from the end of the list on, the last entries repeat, each time with its ``growth`` added."""
         fields, edges, goals = self.fields, *self.graph()
         Costs(fields, self.place, self.meter).check(edges, goals, +(self.reader.markers == 0))
-        return f"cost-of={fields['label']} {spoken_costs(fields['costs'], fields['growth'])}{self.at}"
+        return f"cost-of={self.spoken()} {spoken_costs(fields['costs'], fields['growth'])}{self.at}"
 
     def graph(self) -> tuple[Rows, list[int]]:
         """All sets of states that fixed and free positions reach, their successors, and which force the label."""

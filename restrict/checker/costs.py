@@ -43,10 +43,11 @@ Vector = Sequence[int]
 
 
 def spoken_costs(costs: Any, growth: Any) -> str:
-    """What is claimed of large lengths, in words."""
-    late = [c for c in costs[-len(growth) :] if c >= 0]
+    """What is claimed of large lengths, in words; ``impossible=1/2``: at one of each two."""
+    late, turn = [c for c in costs[-len(growth) :] if c >= 0], len(growth)
     how = f"grows={max(growth)}" if any(growth) else f"at-most={max(late)}" if late else "impossible"
-    return f"{how} period={len(growth)} from={len(costs) - len(growth)}"
+    some = f" impossible={turn - len(late)}/{turn}" if 0 < len(late) < turn else ""
+    return f"{how}{some} period={turn} from={len(costs) - turn}"
 
 
 class Costs:

@@ -236,7 +236,7 @@ class Kernel:
         sizes, symbols = [size(context.runs) for context in contexts], self.program.symbols
         self.meter.charge(len(boxes) * (9 + len(labels)) + sum(sizes))
         self.meter.fits(100 * sum(sizes))
-        met = (value in labels for box in boxes for value in self.known(box, self.label, i)[0])
+        met = (label in self.known(box, self.label, i)[0] for box in boxes for label in labels)
         shape = Tree([list(context.cells()) for context in contexts], frozenset(range(symbols)), most)
         places, nodes = len({p for box in shape.boxes for p, _ in box}), len(tree)
         self.meter.charge(nodes * (places // 8 + max(sizes) * (1 + symbols // 8)))

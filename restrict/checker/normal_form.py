@@ -202,7 +202,7 @@ class Code(NamedTuple):
         sets = [range(size if register in read else 1) for register, size in enumerate(sizes)]
         if (combinations := math.prod(map(len, sets))) > COMBINATIONS:
             exhausted(place, "more than 2^24 combinations to try for the domain")
-        meter.charge(self.work(combinations))
+        meter.charge(self.work(combinations, 1 + combinations // BLOCK))
         inside = all(min(block) >= 0 and max(block) < domain for block in self.images(sets))
         require(inside, place, "a value is outside the domain")
 

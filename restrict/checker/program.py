@@ -212,7 +212,7 @@ class AllLengthsProgram:
             args += [p, p + s + 1]
         if name not in self.rules:
             self.rules[name] = bound(variable.rule.tree, {}, (*variable.args, "i", "n"))
-        self.meter.charge(1 + price(variable.rule.tree))
+        self.meter.charge(1 + price(variable.rule.tree) + len(args) // 8)
         return self.rules[name](tuple(args))
 
     def role(self, name: str, known: Known) -> int:

@@ -257,11 +257,11 @@ class Emitter(Registers):
                 # Axes of positions may be longer.
                 require(size == needed or (size > needed and axis in ("i", "j")), tensor.place, reason)
                 at = self.step("+", at, index if stride == 1 else self.step("*", index, self.constant(stride)))
-        data = tensor.entries.data
-        number = next((t for t, (known, _) in enumerate(self.made) if known is data), len(self.made))
-        if number == len(self.made):
-            self.made.append((data, tensor.entries.span))
-        return self.step("t", number, at)
+        entries = tensor.entries
+        if entries.number < 0:
+            entries.number = len(self.made)
+            self.made.append((entries.data, entries.span))
+        return self.step("t", entries.number, at)
 
     def dot(self, query: Tensor, key: Tensor) -> int:
         """A dot product, unrolled. Every product is bounded by the largest entries of its column."""

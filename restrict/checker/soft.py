@@ -53,7 +53,8 @@ def verify(task: Task) -> str:
         reached = f"{found / ONE:.6g}" if found < ONE << 100 else "a very large number"
         unproved(top.key("epsilon"), f"the {fields['quantity']} is bounded by {reached} only")
     free = model.n - len(model.pinned) - len(fields["fixed"])
-    claim = f"n={model.n} fixed={len(fields['fixed'])} free={free} {fields['quantity']}<={epsilon}"
+    where = f"n={model.n}" + f" position={at}" * (model.reads == "every")
+    claim = f"{where} fixed={len(fields['fixed'])} free={free} {fields['quantity']}<={epsilon}"
     return f"s VERIFIED {claim} {fields['model']['sha256']}"
 
 

@@ -26,10 +26,10 @@ Span = tuple[int, int]
 
 
 class Entries:
-    """Row-major entries, and what is learnt of them once."""
+    """Row-major entries, and what is learnt of them once. ``number``: among the tables of a program, -1 before that."""
 
     def __init__(self, sizes: Sequence[int], data: Sequence[int], meter: Meter) -> None:
-        self.sizes, self.data, self.meter = sizes, data, meter
+        self.sizes, self.data, self.meter, self.number = sizes, data, meter, -1
 
     @cached_property
     def span(self) -> Span:

@@ -38,9 +38,10 @@ class Windowed(AllLengthsProgram):
         head = self.variables.get(found[1]) if found else None
         if found is None or not isinstance(head, Head) or int(found[3] or 0) > self.reach(head):
             return None
-        if not self.reach(head) or head.mask not in (PAST if "left" in name else FUTURE):
+        side = found[2] or found[4]  # the head's own name may have the word, too
+        if not self.reach(head) or head.mask not in (PAST if side == "left" else FUTURE):
             return None
-        return head, found[2] or found[4], int(found[3] or 0)
+        return head, side, int(found[3] or 0)
 
     def look(self, name: str) -> Look | None:
         """Any head of the program, or a part of one."""

@@ -55,7 +55,7 @@ def verify_command(o: common.Given) -> None:
         text = f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}"
         put(text, lambda: document(found) | more, o.as_json)
         return
-    wrong = found.difference
+    wrong, since = found.difference, f" with n >= {o.first}" if o.first > 1 else ""
     others = {"member": wrong.member} if wrong.other is None else {"other": wrong.other, "position": wrong.position}
     more = {"proved": False, "word": list(wrong.word), "n": wrong.n, "said": wrong.said} | others | more
     put(lines, lambda: document(found) | more, o.as_json)
@@ -63,11 +63,11 @@ def verify_command(o: common.Given) -> None:
         where = "" if wrong.position is None else f", position {wrong.position}"
         raise NotEstablished(
             f"{program.name} and {other.name if other else ''} differ on {shown(wrong.word)} (n = {wrong.n}{where}, "
-            f"a shortest one): the labels are {wrong.said!r} and {wrong.other!r}"
+            f"a shortest one{since}): the labels are {wrong.said!r} and {wrong.other!r}"
         )
     member = "in" if wrong.member else "not in"
     raise NotEstablished(
-        f"{program.name} is wrong on {shown(wrong.word)} (n = {wrong.n}, a shortest one): it is {member} the "
+        f"{program.name} is wrong on {shown(wrong.word)} (n = {wrong.n}, a shortest one{since}): it is {member} the "
         f"{'language of the other' if o.equals else 'language'}, and the model says {wrong.said!r}"
     )
 

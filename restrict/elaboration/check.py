@@ -129,4 +129,7 @@ def _without_constant_axes(names: tuple[str, ...], values: I64) -> Rule:
     for axis in reversed(range(values.ndim)):
         if values.shape[axis] and (values == values.take([0], axis)).all():
             values, names = np.asarray(values.take(0, axis)), names[:axis] + names[axis + 1 :]
-    return Table(names, values) if names else formula(str(int(values)), frozenset())
+    if names:
+        return Table(names, values)
+    number = int(values)  # an expression has no literal for -2^63
+    return formula(str(number) if number >= 0 else f"{number + 1} - 1", frozenset())

@@ -174,7 +174,8 @@ Proof.
     destruct (conflict_or_word rho (box ls c) ltac:(assumption) P) as [|(x & Sx & Ex)]; auto. exfalso.
     assert (Top : parent ls c = None) by (destruct (parent ls c); [discriminate | auto]).
     pose proof (proj1 (know_holds p wf ls m c lab i Hi Hm) x (above_top p ls c x Top Sx)) as V.
-    rewrite (F x (proj1 Sx) Ex) in V. eapply all_of_spec in H0; [|exact V]. apply mem_not in H0. auto. }
+    rewrite (F x (proj1 Sx) Ex) in V. apply among_spec in V. rewrite forallb_forall in H0.
+    specialize (H0 y Hy). cbv beta zeta in H0. rewrite V in H0. discriminate. }
   assert (L' : (length rho <= Z.to_nat k)%nat) by lia.
   eapply (proj1 (tree_false _ (symbols p) (Z.to_nat k) rho (proj1 P) L' AC)); [|exact Ht].
   split; [constructor|]. split; [intros z []|]. intros q a I. cbn. apply in_range. apply (proj2 P q a I).

@@ -20,6 +20,8 @@ Inductive vset := Upto (d : Z) | Vals (l : list Z).
 Definition all_of (s : vset) (f : Z -> bool) : bool :=
   match s with Upto d => between 0 d f | Vals l => forallb f l end.
 Definition mem (z : Z) (l : list Z) : bool := existsb (Z.eqb z) l.
+Definition among (z : Z) (s : vset) : bool :=
+  match s with Upto d => (0 <=? z) && (z <? d) | Vals l => mem z l end.
 Definition single (l : list Z) : bool := match l with [_] => true | _ => false end.
 
 (** The list has all values of the set (and no others, in their order). *)
@@ -411,7 +413,7 @@ Definition context_box (c : N) : list cell := cells (context_of T c).
 
 Definition avoids (m : facts) (lab : nat) (i : Z) (V : list Z) (c : N) : bool :=
   match up (context_of T c) with None => true | Some _ => false end && good_box p (context_box c) &&
-  all_of (fst (know p T m c lab i)) (fun z => negb (mem z V)).
+  let s := fst (know p T m c lab i) in forallb (fun z => negb (among z s)) V.
 
 Definition check_unforced (m : facts) (lab : nat) (u : unforced) : bool :=
   let (s, k, i, bs, t) := u in

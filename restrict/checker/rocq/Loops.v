@@ -51,6 +51,12 @@ Qed.
 Lemma mem_not z l : negb (mem z l) = true <-> ~ In z l.
 Proof. rewrite <- mem_spec. destruct (mem z l); cbn; split; congruence. Qed.
 
+Lemma among_spec z s : inV z s -> among z s = true.
+Proof.
+  destruct s; cbn; intros H; [|apply mem_spec; auto].
+  apply andb_true_intro. split; [apply Z.leb_le | apply Z.ltb_lt]; lia.
+Qed.
+
 Lemma single_spec l : single l = true -> exists z, l = [z].
 Proof. destruct l as [|z [|]]; cbn; try discriminate. eauto. Qed.
 
