@@ -22,6 +22,8 @@ NODES = 60
 WIDEST = 60
 """Symbols of a witness that are printed."""
 SHADES = " .:-=+*#"
+CLAIMED = "case by case"
+"""How a certificate says that it is proved, where it was not checked."""
 TRIVIAL = "          the trivial bound: no free input was ruled out; fix more (a smaller --free), or give -c"
 """What a certificate for every position says where some output may depend on every free input."""
 
@@ -110,13 +112,13 @@ def optimum_by(certificate: Certificate) -> str:
     return f"by {certificate.provenance.get('optimum_by', 'enumeration')}"
 
 
-def cases_line(certificate: Certificate) -> str:
-    """How a certificate that is split, or has a tree of cases, is proved."""
+def cases_line(certificate: Certificate, how: str = "proved case by case") -> str:
+    """How a certificate that is split, or has a tree of cases, is proved; ``how``: as far as that is known."""
     if certificate.cases is not None:
         paths = [path for path, _ in leaves(certificate.cases)]
         positions = counted(len(set().union(*paths)), "position")
-        return f"  cases   a tree of {counted(len(paths), 'case')} over {positions}: proved case by case"
-    return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: proved case by case"
+        return f"  cases   a tree of {counted(len(paths), 'case')} over {positions}: {how}"
+    return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: {how}"
 
 
 def certificate_picture(outline: Outline, model: Model | None = None, found: Certificate | None = None) -> str:
@@ -137,11 +139,11 @@ def certificate_picture(outline: Outline, model: Model | None = None, found: Cer
         lines += ["    every node"] if cone == "all" else [f"    {name} at {span_list(p)}" for name, p in cone.items()]
         return "\n".join(lines)
     if found.cases is not None:
-        return "\n".join([*lines, cases_line(found)])
+        return "\n".join([*lines, cases_line(found, CLAIMED)])
     instance = model.at(outline.n)
     rho = Restriction.of(instance, found.restriction.fixed)
     if found.split:
-        lines += [cases_line(found), "  before the split:"]
+        lines += [cases_line(found, CLAIMED), "  before the split:"]
     return "\n".join([*lines, "  cone", *_nodes(instance, abstract_run(instance, rho, found.cone))])
 
 
