@@ -475,6 +475,10 @@ def test_exact_proves_the_optimum(shell: Shell) -> None:
     document = json.loads(shell.good("certify", "parity8:width=4", "-n", "6", "--exact", "--json"))
     assert (document["exact"]["lower"], document["exact"]["upper"]) == (4, 4)
     assert document["exact"]["confirmed"] is True
+    # for c > 0 every word is run, and the tree of cases above reaches the optimum
+    out = shell.good("certify", "random:layers=2,heads=2,states=4,seed=2", "-n", "8", "-c", "2", "--exact")
+    assert "optimum 3 fixed positions (exact: no restriction with fewer leaves at most 2 inputs that it depends" in out
+    assert "confirms it" not in out
 
 
 def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path: Path) -> None:

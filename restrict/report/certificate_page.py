@@ -15,7 +15,7 @@ from restrict.abstract.run import abstract_run
 from restrict.base.arrays import F64
 from restrict.base.errors import ResourceLimit
 from restrict.base.strictjson import Node
-from restrict.base.wording import counted
+from restrict.base.wording import counted, percent
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate, claim_of
 from restrict.certificate.outline import Outline
@@ -146,8 +146,8 @@ def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
                 str(outline.target), f"position {outline.target}"
             ),
         ),
-        ("fixed inputs", f"{fixed} ({100 * fixed / outline.n:.4g} %)"),
-        ("free inputs", f"{claim.free} ({100 * claim.free / outline.n:.4g} %)"),
+        ("fixed inputs", f"{fixed} ({percent(fixed, outline.n)} %)"),
+        ("free inputs", f"{claim.free} ({percent(claim.free, outline.n)} %)"),
         ("c", f"{claim.c} ({BOUND[checked is None]} on the free inputs that an output depends on)"),
     ]
     if claim.values is not None:

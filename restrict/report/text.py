@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
-from restrict.base.wording import counted, fixed_spans, joined, joiner
+from restrict.base.wording import counted, fixed_spans, joined, joiner, percent
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
@@ -85,7 +85,7 @@ def summary(model: Model, certificate: Certificate) -> str:
     size = certificate.cone_size
     lines = [
         f"{model.name} at n = {n}: {headline(model, certificate)}",
-        f"  fixed   {fixed} of {n} positions, {certificate.free} free ({100 * certificate.free / n:.4g} %)",
+        f"  fixed   {fixed} of {n} positions, {certificate.free} free ({percent(certificate.free, n)} %)",
         f"  c       {certificate.c} (certified bound on the inputs that the output depends on)",
         *([TRIVIAL] if certificate.target == "all" and certificate.c == certificate.free > 0 else []),
         f"  rho     {fixed_list(certificate.restriction)}",
