@@ -37,8 +37,8 @@ def doing(count: int, noun: str, verb: str) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """A share in percent, without the sign: four digits, more where these say 100 of less than all. ``part``, ``whole``:
-    of what, ``whole`` positive; ``0`` and ``100`` mean none and all."""
+    """A share in percent, without the sign: four digits, more where these say 100 of less than all. Cost: O(1).
+    ``part``, ``whole``: of what, ``whole`` positive. Gives the number; ``0`` and ``100`` mean none and all."""
     texts = (f"{100 * part / whole:.{digits}g}" for digits in range(4, 17))
     return next(text for text in texts if text != "100" or part == whole)
 
