@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from restrict.base.deadline import Progress
+from restrict.base.wording import percent
 from restrict.certificate.certificate import Certificate
 from restrict.certification import force_output, released
 from restrict.force.release import few_nodes, releases
@@ -27,7 +28,7 @@ class Front:
     def table(self) -> str:
         """One line per point: c, free positions, free share, and how many are fixed."""
         head = f"{'c':>8} {'free':>10} {'free %':>9} {'fixed':>8}"
-        rows = [f"{p.c:>8} {p.free:>10} {100 * p.free / p.n:>9.4g} {len(p.restriction.fixed):>8}" for p in self.points]
+        rows = [f"{p.c:>8} {p.free:>10} {percent(p.free, p.n):>9} {len(p.restriction.fixed):>8}" for p in self.points]
         return "\n".join([head, *rows])
 
     def figure(self, path: str | Path) -> None:

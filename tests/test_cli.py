@@ -475,6 +475,10 @@ def test_exact_proves_the_optimum(shell: Shell) -> None:
     document = json.loads(shell.good("certify", "parity8:width=4", "-n", "6", "--exact", "--json"))
     assert (document["exact"]["lower"], document["exact"]["upper"]) == (4, 4)
     assert document["exact"]["confirmed"] is True
+    # for c > 0 every word is run, and the tree of cases above reaches the optimum
+    out = shell.good("certify", "random:layers=2,heads=2,states=4,seed=2", "-n", "8", "-c", "2", "--exact")
+    assert "optimum 3 fixed positions (exact: no restriction with fewer leaves at most 2 inputs that it depends" in out
+    assert "confirms it" not in out
 
 
 def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path: Path) -> None:
@@ -485,6 +489,22 @@ def test_explain_names_the_symbols_that_force_the_output(shell: Shell, tmp_path:
     assert shell.good("check", "contains-one", str(path)).startswith("s VERIFIED n=4 target=last free=3 c=0 values=1 ")
     rows = json.loads(shell.good("explain", "parity8:width=3", "--input", "0110", "--exact", "--json"))
     assert [sorted(row["positions"]) for row in rows] == [[0, 1, 2]]
+
+
+def test_explain_says_no_more_than_is_shown(shell: Shell) -> None:
+    pinned = shell.good("explain", "contains-one", "--input", "0010", "--pin", "2", "--pin", "0")
+    assert pinned.split("\n")[:2] == [
+        "accept: 0 of 4 positions force it with 2 pinned, minimum (exact)",
+        "  (none: the output never changes with 2 pinned)",
+    ]
+    late = shell.good("explain", "random:layers=2,seed=1", "--input", "01" * 30, "--time", "0")
+    assert "not shown to be minimal" in late
+    heavier = "random:layers=2,heads=2,states=4,seed=3"
+    kinds = shell.good("explain", heavier, "--input", "0110110101", "--all", "2", "--exact").split("\n")[::2]
+    assert [line.partition("it, ")[2] for line in kinds if line] == [
+        "minimum (exact)",
+        "minimal (exact) (every explanation weighs at least 5)",
+    ]
 
 
 def test_explain_enumerates_different_explanations(shell: Shell) -> None:

@@ -80,3 +80,21 @@ def test_labels_that_differ_are_shown_where(tmp_path: Path, shell: Shell) -> Non
     assert said.code == 3
     assert "differ on aa (n = 2, position 1, a shortest one): the labels are 'double' and 'again'" in said.err
     assert "deviates-from=bimachine-of-" in shell.good("check", TAGGER, proof)
+
+
+def test_nothing_is_said_of_lengths_at_which_the_model_is_not_defined(tmp_path: Path, shell: Shell) -> None:
+    even = str(tmp_path / "even.json")
+    document = json.loads((INSTANCES / "contains-one.json").read_text()) | {"when": "n % 2 == 0"}
+    Path(even).write_text(json.dumps(document))
+    some = "regex[01]:(0|1)*1(0|1)*"
+    assert "at every n >= 1 at which it is defined\n" in shell.good("verify", even, "-L", some)
+    assert "at every n >= 1 at which both are defined\n" in shell.good("verify", even, "--equals", even)
+    assert "at every n >= 1 at which it is defined by\n" in shell.good("certify", even, "--all-lengths")
+    assert "at every length at which it is defined (" in shell("refute", even, "-L", some, "--all-lengths").err
+    without = "  not defined, and nothing is said (a cost is 0): from 1 on: n = 1 mod 2\n"
+    cost = ("certify", even, "--all-lengths", "--label", "accept", "--cost")
+    assert without in shell.good("automaton", even)
+    assert without in shell.good(*cost, "-n", 4)
+    assert json.loads(shell.good(*cost, "--json"))["undefined"]["cycle"] == [0, 1]
+    assert shell(*cost, "-n", 3).code == 4
+    assert "defined" not in shell.good("verify", str(INSTANCES / "contains-one.json"), "-L", some)

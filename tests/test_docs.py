@@ -11,7 +11,7 @@ import pytest
 
 import restrict
 from restrict.base.errors import UsageError
-from restrict.base.wording import counted, doing, several
+from restrict.base.wording import counted, doing, percent, several
 from scripts.docs_commands import blocks, pages, printed
 from scripts.make_notebook import NOTEBOOK, differences, dumped, executed
 from scripts.readme_commands import commands
@@ -175,6 +175,11 @@ def test_nouns_get_their_regular_plural(noun: str, plural: str) -> None:
 
 def test_a_verb_follows_the_number() -> None:
     assert [doing(k, "position", "force") for k in (1, 2)] == ["1 position forces", "2 positions force"]
+
+
+def test_less_than_all_is_not_100_percent() -> None:
+    shares = [(0, 3), (2, 3), (99_995, 10**5), (10**8 - 1, 10**8), (1, 10**8), (7, 7)]
+    assert [percent(*share) for share in shares] == ["0", "66.67", "99.995", "99.999999", "1e-06", "100"]
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,10 @@ def test_pinned_positions_stay_and_cost_nothing(every: int) -> None:
 def test_enumeration_by_sat_finds_every_minimal_explanation_by_weight(every: int) -> None:
     for case in CASES[::every]:
         found = explain(case[1], word(case), exact=True, all=1000)
-        assert {frozenset(e.positions) for e in found} == minimal(sufficient(case))
+        truth = minimal(sufficient(case))
+        assert {frozenset(e.positions) for e in found} == truth
+        assert all(e.lower == min(map(len, truth)) and e.minimal for e in found)
+        assert [e.minimum for e in found] == [e.weight == found[0].weight for e in found]
         assert len({e.positions for e in found}) == len(found)
         assert [e.weight for e in found] == sorted(e.weight for e in found)
 
@@ -209,6 +212,8 @@ def test_no_time_at_all_leaves_a_certificate() -> None:
     (found,) = explain(load("random:layers=2,seed=1"), "01" * 30, time=0.0)
     assert found.certificate is not None
     assert not found.interrupted
+    assert not found.shrunk  # so nothing is said of parts of it
+    assert explain(load("random:layers=2,seed=1"), "01" * 30)[0].shrunk
 
 
 class _Interrupts:

@@ -417,7 +417,7 @@ def test_the_command_refutes_and_the_checker_verifies(shell: Shell, tmp_path: Pa
     for extra in ([], ["--fast"]):
         assert " refutes=parity errors>=2^93 " in shell.good("check", model, file, *extra)
     shown = shell.good("show", file, "--model", model)
-    assert shown.startswith("refutation of PARITY\n  member      ")
+    assert shown.startswith("refutation of parity\n  member      ")
     assert "certificate for parity-attempt, n = 100, target last" in shown
 
 

@@ -19,6 +19,7 @@ from restrict.base.errors import ModelError, UsageError
 from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certificate.outline import Outline, read_outline
+from restrict.cli.checking import trusted_line
 from restrict.depth_reduction.theorem1 import certify_all
 from restrict.model.restriction import Restriction
 from restrict.report.certificate_page import attended, totals_section
@@ -455,3 +456,37 @@ def test_few_positions_have_all_their_lines() -> None:
         picture = draw_nodes(restrict.load(certificate.model_name).at(n), outline_of(certificate), certificate)
         assert crowded(picture) is (n == 24)
         assert n == 24 or "dashed" in certificate.figure()._repr_svg_()
+
+
+# ---------------------------------------------------------------- what a file says and what is shown
+
+
+def test_notes_of_a_refutation_are_not_repeated_as_facts(refutation: Path, tmp_path: Path) -> None:
+    """Language, label and "exact" of the notes are not what the checker reads."""
+    document = json.loads(refutation.read_text())
+    document["provenance"] |= {"language": "DYCK-1", "label": "accept", "errors": {"wrong": "5", "exact": True}}
+    document["errors"] = "5"
+    path = tmp_path / "notes.json"
+    path.write_text(json.dumps(document))
+    page = page_of(path, "parity-attempt", trusted_line)
+    assert page.claim.startswith("parity-attempt does not recognise parity at n = 12: it gives two words the label")
+    assert "'reject'" in page.claim
+    facts = dict(page.sections[0].facts)
+    assert facts["checked"].startswith("s VERIFIED n=12 target=last free=6 c=0 values=0 refutes=parity errors>=5 ")
+    assert facts["errors"] == "wrong on 5 of the 64 inputs under the restriction (certified lower bound)"
+    assert "DYCK-1" not in page.text()
+
+
+def test_what_was_not_checked_is_called_a_claim(shell: Shell, tmp_path: Path) -> None:
+    bound, proof = tmp_path / "bound.json", tmp_path / "proof.json"
+    shell.good("lower-bound", "and-of-ors", "-n", 9, "-o", bound)
+    shell.good("verify", "contains-one", "-L", "regex[01]:(0|1)*1(0|1)*", "-o", proof)
+    document = json.loads(bound.read_text())
+    document["claim"]["labels"] = {"accept": 7, "reject": 7}  # false
+    bound.write_text(json.dumps(document))
+    proof.write_text(proof.read_text().replace('"accept": [1]', '"accept": [0]'))  # false
+    for path, claim in ((bound, "Forcing the output fixes at least 7 positions."), (proof, "At every length from 1")):
+        line = shell.good("show", path).split("\n")[1]
+        assert line.startswith(f"  Not checked here; the file claims: {claim}")
+        assert "certified" not in shell.good("show", path)
+    assert shell.good("report", proof, "-o", tmp_path / "r.html").startswith("contains-one: Not checked here; ")

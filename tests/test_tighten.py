@@ -2,13 +2,24 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pysat.solvers import Solver
 
-from restrict import Certificate, Model, ModelError, ResourceLimit, Restriction, UsageError, certificate_of, load
+from restrict import (
+    Certificate,
+    Model,
+    ModelError,
+    NotEstablished,
+    ResourceLimit,
+    Restriction,
+    UsageError,
+    certificate_of,
+    load,
+)
 from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum.cnf import Encoding, encode
@@ -87,6 +98,12 @@ def test_wrong_certificates_are_refused() -> None:
         tighten(tagger, everything)
     with pytest.raises(ModelError, match="another model"):
         tighten(load("anbn"), certificate_of(tagger.at(3), Restriction.of(tagger.at(3)), "all", 1))
+    loose = certificate_of(tagger.at(3), Restriction.of(tagger.at(3)), "all", 2)
+    silent = replace(loose, claim=replace(loose.claim, c=0, dependencies=()))
+    with pytest.raises(
+        NotEstablished, match="may depend on position 0"
+    ):  # what is left is no more true than what was claimed
+        tighten(tagger, silent)
 
 
 def test_when_time_is_up_dependencies_stay() -> None:

@@ -433,7 +433,7 @@ def test_a_false_certificate_of_a_user_is_no_bug(tmp_path: Path, capsys: pytest.
     _, found = forced()
     path = tmp_path / "false.json"
     other_values(found).save(path)
-    assert _run(["tighten", ONE, str(path)]) == 0
+    assert _run(["tighten", ONE, str(path)]) == 3
     assert _run(["check", ONE, str(path)]) == 3
     capsys.readouterr()
     assert not list(Path.cwd().glob("restrict-disagreement-*.json"))

@@ -8,6 +8,7 @@ from typing import Any
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import needs_accept
 from restrict.all_lengths.forcing import Costs, cheapest_restriction, costs
+from restrict.all_lengths.lengths import Lengths, shortest_lengths
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
@@ -17,6 +18,7 @@ from restrict.all_lengths.tried import Found, agree_with, members_of, try_automa
 from restrict.base.errors import UsageError
 from restrict.base.htmltable import grid_table
 from restrict.languages.dfa import Dfa
+from restrict.languages.walk import until_repeat
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
 from restrict.trial.run import Trial
@@ -56,6 +58,15 @@ class Automaton(Found):
         needs_accept(self.moore)
         return self.moore
 
+    @property
+    def undefined(self) -> Lengths:
+        """The lengths, markers counted, at which the model is not defined: exact. Nothing is said of these lengths."""
+        one, markers = self.moore, len(self.model.markers)
+        states, start = until_repeat(0, lambda q: int(one.delta[q, 0]), one.states + 1, "too many states")
+        found = [one.labels[int(one.label[q])] == UNDEFINED for q in states]
+        history = [False] * markers + [there and markers + t > 0 for t, there in enumerate(found)]
+        return shortest_lengths(history[: start + markers], history[start + markers :])
+
     def pattern(self, label: str) -> Pattern | None:
         """The cheapest pattern that forces a label of the last position at every length from some on, or ``None``.
 
@@ -92,10 +103,13 @@ class Automaton(Found):
         Raises:
             ResourceLimit: too many sets of states, or too many steps at this length.
             UsageError: ``n`` is below 1, or the markers alone are longer.
+            ModelError: the model is not defined at length ``n``.
             Disagreement: a run of the model contradicts it.
         """
         if n < max(1, len(self.model.markers)):
             raise UsageError(f"there are no inputs of length {n}")
+        if n in self.undefined:
+            self.model.at(n)
         cells = cheapest_restriction(self.moore, label, n - len(self.model.markers))
         try_cells(self.model, cells, label, "a cheapest restriction forces")
         return cells

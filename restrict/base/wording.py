@@ -36,6 +36,13 @@ def doing(count: int, noun: str, verb: str) -> str:
     return f"{counted(count, noun)} {several(verb) if count == 1 else verb}"
 
 
+def percent(part: int, whole: int) -> str:
+    """A share in percent, without the sign: four digits, more where these say 100 of less than all. Cost: O(1).
+    ``part``, ``whole``: of what, ``whole`` positive. Gives the number; ``0`` and ``100`` mean none and all."""
+    texts = (f"{100 * part / whole:.{digits}g}" for digits in range(4, 17))
+    return next(text for text in texts if text != "100" or part == whole)
+
+
 def fixed_spans(spans: Sequence[Sequence[Any]], most: int = 12) -> str:
     """Fixed positions in words: ``3-5:0 9:1``, the first ``most`` of the runs (start, count, symbol). ``spans``: the
     runs, in order; ``none`` is said where there is none."""

@@ -86,9 +86,25 @@ class Refutation(Record):
         return self.certificate.free
 
     @property
+    def named(self) -> str:
+        """The language as the file's field ``language`` has it, which a checker reads; ``language`` is a note."""
+        document = self.document
+        if "unchecked" in document:
+            return str(document["unchecked"])
+        if "transitions" in document:
+            return f"{document.get('name', 'the language')} (an automaton of {len(document['transitions'])} states)"
+        kinds = f":{len(document['alphabet']) // 2}" if "dyck" in str(document["name"]) else ""
+        return f"{document['name']}{kinds}" + (f",depth={document['depth']}" if "depth" in document else "")
+
+    @property
     def checkable(self) -> bool:
         """Whether the trusted checker has a membership test for the language."""
         return "unchecked" not in self.document
+
+    @property
+    def countable(self) -> bool:
+        """Whether the trusted checker counts the errors."""
+        return "transitions" in self.document or self.document.get("name") in COUNTABLE
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; the same for the same refutation."""
@@ -101,8 +117,7 @@ class Refutation(Record):
             "member": self._runs(self.member),
             "nonmember": self._runs(self.nonmember),
         }
-        countable = "transitions" in self.document or self.document.get("name") in COUNTABLE
-        if self.errors is not None and countable:
+        if self.errors is not None and self.countable:
             document["errors"] = f"{self.errors.wrong:x}"
         found: dict[str, Any] = {"language": self.language, "label": self.label, "rechecked": self.rechecked}
         if self.optimum is not None:

@@ -9,7 +9,7 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import write_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
-from restrict.cli.every_length import STATES, shown
+from restrict.cli.every_length import STATES, shown, undefined_document, undefined_lines
 from restrict.cli.printer import put
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def facts(found: Automaton) -> dict[str, Any]:
     """Everything that is printed, as JSON."""
     from restrict.all_lengths.automaton import labels_of
 
-    out: dict[str, Any] = {"model": found.model.name, "stages": []}
+    out: dict[str, Any] = {"model": found.model.name, "stages": []} | undefined_document(found)
     for record in found.account:
         stage = {"heads": list(record.heads), "before_merging": list(record.grown), "states": list(record.states)}
         out["stages"].append(stage | {"seconds": round(record.seconds, 3)})
@@ -117,6 +117,7 @@ def _pattern(found: Automaton, label: str) -> dict[str, Any] | None:
 def lines(content: dict[str, Any]) -> list[str]:
     """The facts in words."""
     out = [f"{content['model']}: at every length at which it is defined (exact)"]
+    out += undefined_lines(content.get("undefined", {}))
     for stage in content["stages"]:
         heads = ", ".join(stage["heads"]) or "maps"
         grown, states = stage["before_merging"], stage["states"]
@@ -126,7 +127,8 @@ def lines(content: dict[str, Any]) -> list[str]:
         machine = content["bimachine"]
         out.append(f"  labels  at every position by a bimachine of {machine['left']} and {machine['right']} states")
         out.append("  what follows is about the label at the last position")
-    out.append(f"  states  {content['states']} with the labels {', '.join(content['labels'][:20])}")
+    more = f" and {len(content['labels']) - 20} more" if len(content["labels"]) > 20 else ""
+    out.append(f"  states  {content['states']} with the labels {', '.join(content['labels'][:20])}{more}")
     for label, word in content["shortest"].items():
         out.append(f"  shortest word with {label!r}: {shown(tuple(word))}")
     if "star_free" in content:

@@ -324,7 +324,7 @@ def report(
 
     def text() -> str:
         told = [summary(program, found)]
-        told += [] if optimum is None else [exact_lines(optimum)]
+        told += [] if optimum is None else [exact_lines(optimum, found)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, o.output, optimum)]
         why = "the model has no file" if program.digest is None else said.why
         return "\n".join([*told, checked_line(said.line, o.checker, why)])
@@ -338,26 +338,26 @@ def certificate_document(found: Certificate, line: str | None, o: common.Given) 
     return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, o.checker)
 
 
-def exact_lines(found: Exact) -> str:
-    """The bounds of an exact search in words."""
+def exact_lines(found: Exact, certificate: Certificate) -> str:
+    """The bounds of an exact search in words; ``certificate``: the one that is printed with it."""
     lines = []
     if found.optimal:
-        lines.append(
-            f"  optimum {counted(found.upper, 'fixed position')} (exact: no restriction with fewer forces the output)"
-        )
+        less = "forces the output" if found.c == 0 else f"leaves at most {counted(found.c, 'input')} that it depends on"
+        lines.append(f"  optimum {counted(found.upper, 'fixed position')} (exact: no restriction with fewer {less})")
     else:
         lines.append(
             f"  optimum between {found.lower} and {counted(found.upper, 'fixed position')} "
             "(certified bounds; stopped early)"
         )
-    if found.witnesses:
-        cubes = sum(len(w.cubes) for w in found.witnesses)
+    if cubes := sum(len(w.cubes) for w in found.witnesses):
         lines.append(
             f"  proof   {cubes} witness cubes, each forces another label, and no fewer positions contradict them all"
         )
-    if not found.confirmed:
+    reached = certificate.c <= found.c and len(certificate.restriction.fixed) == found.upper
+    if not found.confirmed and not reached:
         text = " ".join(f"{i}:{s}" for i, s in found.restriction.fixed.items())
-        lines.append(f"          {found.upper} is reached by {text}: SAT confirms it, but not the abstract run")
+        how = "SAT confirms it" if found.witnesses else "running every word confirms it"
+        lines.append(f"          {found.upper} is reached by {text}: {how}, but not the abstract run")
     return "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ from restrict.cli.checking import checked_line
 from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
+    from restrict.all_lengths.automaton import Automaton
     from restrict.all_lengths.evidence import Counterexample, Proved
     from restrict.all_lengths.wrong import WrongLengths
     from restrict.model.program import Model
@@ -53,6 +54,22 @@ def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
     return out
 
 
+def where_defined(found: Proved | Counterexample) -> str:
+    """What a statement about every length adds where the model is not defined at some; else nothing."""
+    return " at which it is defined" if found.automaton.undefined else ""
+
+
+def undefined_lines(content: dict[str, Any]) -> list[str]:
+    """The line about lengths at which a model is not defined, where there are any."""
+    return [f"  not defined, and nothing is said (a cost is 0): {content['text']}"] if content else []
+
+
+def undefined_document(found: Automaton) -> dict[str, Any]:
+    """The lengths at which a model is not defined, for JSON; nothing where there is none."""
+    lengths = found.undefined
+    return {"undefined": lengths.document() | {"text": lengths.text()}} if lengths else {}
+
+
 def refuse_others(allowed: tuple[str, ...]) -> None:
     """Refuse options that mean nothing with --all-lengths."""
     context = click.get_current_context()
@@ -71,13 +88,13 @@ def certify_pattern(program: Model, o: common.Given) -> None:
     with common.stages_on(program.name[:40]) as tell:
         pattern, found = certify_all_lengths(program, label=o.label, states=o.states, progress=tell)
     lines = write_proof(o.output, found)
-    where = " at the last position" if found.automaton.every else ""
+    where, at = " at the last position" if found.automaton.every else "", where_defined(found)
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
     text = (
-        f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first} by\n"
+        f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first}{at} by\n"
         f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})\n{lines}"
     )
-    more = {"pattern": pattern.claim(), "fixed": pattern.cost}
+    more = {"pattern": pattern.claim(), "fixed": pattern.cost} | undefined_document(found.automaton)
     put(text, lambda: document(found) | more, o.as_json)
 
 
@@ -93,9 +110,11 @@ def certify_cost(program: Model, o: common.Given) -> None:
     where = " at the last position" if found.automaton.every else ""
     told = [f"{program.name}: the fewest fixed positions that force {o.label!r}{where} (exact)"]
     told += [f"  {line}" for line in costs.table()]
+    more = undefined_document(found.automaton)
+    told += undefined_lines(more.get("undefined", {}))
     if o.n is not None:
         told.append(f"  at n = {o.n}: {'no restriction forces it' if example is None else shown(example)}")
-    more = {"cost": costs.claim(), "n": o.n, "restriction": None if example is None else list(example)}
+    more |= {"cost": costs.claim(), "n": o.n, "restriction": None if example is None else list(example)}
     put("\n".join([*told, lines]), lambda: document(found) | more, o.as_json)
 
 
@@ -111,9 +130,10 @@ def refute_everywhere(program: Model, o: common.Given) -> None:
         found = verify(program, language, states=o.states, progress=tell)
         if isinstance(found, Proved):
             if o.as_json:
-                put_json(document(found) | {"immune": True})
+                put_json(document(found) | {"immune": True} | undefined_document(found.automaton))
             line = f" ({found.line})" if found.line else ""
-            raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at every length{line}")
+            at = f"every length{where_defined(found)}"
+            raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at {at}{line}")
         wrong, first = found.difference, f"{found.difference.n}, the first such length"
         try:
             where = lengths_of(program, language, found)

@@ -39,7 +39,10 @@ MOST = 1_000_000
 @common.output_option("the first certificate")
 @common.JSON
 def explain_command(o: common.Given) -> None:
-    """Find a smallest set of input symbols that forces MODEL's output on an input, whatever the other symbols are."""
+    """Find few input symbols that force MODEL's output on an input, whatever the other symbols are.
+
+    The answer says what is shown of them: minimum (no fewer would do), minimal (none of them can be left out), or less.
+    """
     from restrict.model.source import load
     from restrict.optimum.explain import explain
 
@@ -75,16 +78,20 @@ def _weight(text: str) -> tuple[int, int]:
 def explanation_text(e: Explanation) -> str:
     """One explanation in words."""
     rho = e.restriction
-    chosen = " ".join(f"{i}:{rho.fixed[i]}" for i in e.positions) or "(none: the output never changes)"
+    given = len(rho.fixed) - len(e.positions)
+    pinned = f" with {given} pinned" if given else ""
+    never = f"the output never changes{pinned}"
+    chosen = " ".join(f"{i}:{rho.fixed[i]}" for i in e.positions) or f"(none: {never})"
     if e.minimum:
         kind = "minimum (exact)"
     else:
-        kind = {True: "minimal (exact)", False: "not minimal by SAT", None: "minimal for the abstract run"}[e.minimal]
+        unknown = "minimal for the abstract run" if e.shrunk else "not shown to be minimal, as the search ended before"
+        kind = {True: "minimal (exact)", False: "not minimal by SAT", None: unknown}[e.minimal]
     if e.lower and not e.minimum:
         kind += f" (every explanation weighs at least {e.lower})"
     checked = "" if e.certificate else "; confirmed by SAT only"
     force = "forces" if len(e.positions) == 1 else "force"
-    return f"{e.label}: {len(e.positions)} of {rho.n} positions {force} it, {kind}{checked}\n  {chosen}"
+    return f"{e.label}: {len(e.positions)} of {rho.n} positions {force} it{pinned}, {kind}{checked}\n  {chosen}"
 
 
 def explanation_document(e: Explanation) -> dict[str, Any]:

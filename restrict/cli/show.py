@@ -57,7 +57,7 @@ def _drawing(root: Node, kind: object, program: Model | None) -> str:
     lines: list[str] = []
     if kind == refutation.FORMAT:
         refuted = refutation.Refutation.from_json(root)
-        lines = [f"refutation of {refuted.language}", *witness_lines(refuted)]
+        lines = [f"refutation of {refuted.named}", *witness_lines(refuted)]
         root = root.fields(root.value)["certificate"]
     outline, found = read_outline(root), None
     if program is not None:

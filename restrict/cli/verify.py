@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.every_length import STATES, document, shown, write_proof
+from restrict.cli.every_length import STATES, document, shown, undefined_document, where_defined, write_proof
 from restrict.cli.printer import put
 from restrict.cli.terminal import complete_model
 
@@ -46,11 +46,13 @@ def verify_command(o: common.Given) -> None:
     with common.stages_on(program.name[:40]) as tell:
         found = verify(program, o.spec, equals=other, first=o.first, states=o.states, progress=tell)
     lines = "\n".join([write_proof(o.output, found), *_once(found)])
-    once = found.defined_once
-    at = f"every n >= {max(o.first, 1)}" + (" at which both are defined" if once else "")
+    once, partly = found.defined_once, where_defined(found)
+    if other is not None and (once or partly):
+        partly = " at which both are defined"
+    at = f"every n >= {max(o.first, 1)}{partly}"
     more: dict[str, Any] = {} if once is None else {"defined_once": once.document()}
     if isinstance(found, Proved):
-        more = {"proved": True, "from": max(o.first, 1)} | more
+        more = {"proved": True, "from": max(o.first, 1)} | undefined_document(found.automaton) | more
         verb = "agrees with" if o.equals is not None else "recognises"
         text = f"proved: {program.name} {verb} {other.name if other else found.what} at {at}\n{lines}"
         put(text, lambda: document(found) | more, o.as_json)

@@ -67,9 +67,9 @@ SAT_LENGTH = 100
 class Explanation:
     """``restriction`` (the positions chosen and those given) forces ``label``; ``weight`` counts the chosen ones.
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
-    no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less (for ``exact``;
-    with ``all``, no explanation except those before it in the list). ``interrupted``: Ctrl-C ended the search; this is
-    the best until then."""
+    no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less. ``interrupted``:
+    Ctrl-C ended the search; this is the best until then. ``shrunk``: no part of it explains for the abstract run;
+    ``False``: the search ended before that was tried."""
 
     label: str
     positions: tuple[int, ...]
@@ -79,6 +79,7 @@ class Explanation:
     minimal: bool | None
     lower: int
     interrupted: bool = False
+    shrunk: bool = True
 
     @property
     def minimum(self) -> bool:
@@ -106,7 +107,7 @@ class _Question:
         self.read = {i: self.word[i] for i in sorted(self.runs.tokens_read()) if i not in self.given}
         self.blocks = Blocks(self.task, self.word, self.given, self.label, self.rng, self.runs)
         self.abstractly = self.blocks.abstractly
-        self.part = self._part()
+        self.part, self.shrunk = self._part(), False
         if self.instance.n > QUICK_LENGTH:
             self.blocks.among = self.part
 
@@ -140,16 +141,24 @@ class _Question:
         return confirm_by_tree(self.task.until(NEVER), fixed, looks=0, shared=self.runs)
 
     def result(
-        self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None = None
+        self,
+        cube: Cube,
+        oracle: Oracle | None,
+        lower: int,
+        certificate: Certificate | None = None,
+        level: int | None = None,
     ) -> Explanation:
-        """The explanation, with its certificate. At Ctrl-C it is made again, without what takes time."""
+        """The explanation, with its certificate. ``level``: none that includes no lighter one of a list weighs less. At
+        Ctrl-C it is made again, without what takes time."""
         with self.deadline.ends():
-            return self._result(cube, oracle, lower, certificate)
-        return self._result(cube, oracle, lower, certificate)
+            return self._result(cube, oracle, lower, certificate, level)
+        return self._result(cube, oracle, lower, certificate, level)
 
-    def _result(self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None) -> Explanation:
+    def _result(
+        self, cube: Cube, oracle: Oracle | None, lower: int, certificate: Certificate | None, level: int | None
+    ) -> Explanation:
         fixed = self.given | cube
-        minimal = True if self.weight(cube) == lower else None
+        minimal = True if self.weight(cube) == (lower if level is None else level) else None
         if minimal is None and oracle is not None:
             shorter = ({j: a for j, a in fixed.items() if j != i} for i in cube)
             with self.deadline.ends():
@@ -157,9 +166,9 @@ class _Question:
         certificate = certificate or self.certificate(fixed)
         rho = Restriction.of(self.instance, dict(fixed))
         try_forced(self.instance, fixed, self.position, self.label, [self.word[i] for i in self.instance.unpinned])
-        stopped = self.deadline.interrupted
+        stopped, shrunk = self.deadline.interrupted, self.shrunk or cube != self.part
         return Explanation(
-            self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower, stopped
+            self.label, tuple(sorted(cube)), self.weight(cube), rho, certificate, minimal, lower, stopped, shrunk
         )
 
 
@@ -212,7 +221,8 @@ def explain(
         return [question.result({}, None, 0)]
     if exact:
         assert oracle is not None
-        return [question.result(cube, oracle, lower) for cube, lower in islice(_minimum(question, oracle), count)]
+        found = list(islice(_minimum(question, oracle), count))
+        return [question.result(cube, oracle, found[0][1], level=level) for cube, level in found]
     return [question.result(cube, oracle, 0) for cube in sorted(islice(_marco(question), count), key=question.weight)]
 
 
@@ -292,6 +302,7 @@ def _minimal(question: _Question) -> Cube:
         for _ in range(LONG_ORDERS if question.instance.n > LENGTH else ORDERS):
             question.task.tell("orders of deletion", question.weight(best))
             found = shrink(question.abstractly, question.part, question.order(question.part))
+            question.shrunk = True
             best = min(best, found, key=question.weight)
     return best
 

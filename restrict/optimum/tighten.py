@@ -24,6 +24,7 @@ from restrict.base.deadline import Deadline, OutOfTime
 from restrict.base.errors import InternalError, ModelError, UsageError, quote
 from restrict.base.files import write_bytes
 from restrict.certificate.certificate import Certificate
+from restrict.elaboration.check import check
 from restrict.model.arguments import the_model, the_time
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Model
@@ -95,7 +96,8 @@ def tighten(
 ) -> Tightened:
     """Remove every claimed dependency that SAT shows not to exist.
 
-    Cost: one SAT call per dependency.
+    The trusted checker verifies the certificate first, since what is left is only as true as what it claims. Cost: that
+    check, and one SAT call per dependency.
 
     Args:
         model: the program.
@@ -109,7 +111,8 @@ def tighten(
     Raises:
         UsageError: the target ``all``, or an argument that is not a model or a certificate.
         ModelError: another model.
-        ResourceLimit: the cone does not fit.
+        NotEstablished: the certificate is false.
+        ResourceLimit: the cone does not fit, or the check takes too many steps.
         Disagreement: a run of the model contradicts what was found, which is a bug.
     """
     the_model(model)
@@ -119,6 +122,7 @@ def tighten(
         raise UsageError("tighten is for the claim of one position, not for the target all")
     if certificate.sha256 != model.digest:
         raise ModelError(f"model.sha256: the certificate is for another model ({certificate.model_name!r})")
+    check(model, certificate)
     instance = model.at(certificate.n)
     position = position_of(instance, certificate.target)
     assert position is not None

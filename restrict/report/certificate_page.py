@@ -5,7 +5,7 @@ nodes of each head can attend to each input, and how many of them the restrictio
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from restrict.abstract.run import abstract_run
 from restrict.base.arrays import F64
 from restrict.base.errors import ResourceLimit
 from restrict.base.strictjson import Node
-from restrict.base.wording import counted
+from restrict.base.wording import counted, percent
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate, claim_of
 from restrict.certificate.outline import Outline
@@ -28,6 +28,8 @@ from restrict.report.picture import Axis, Picture, Track, draw_nodes, inputs_tra
 from restrict.report.scene import crowded, scene
 from restrict.report.text import check_command, fixed_list, headline, model_words, origin_words, span_list
 
+BOUND = ("certified bound", "claimed bound")
+"""What the number of dependencies is: where a checker has spoken here, and where none has."""
 MOST_CASES = 40
 """Cases of a tree that are told."""
 LISTED = 60
@@ -71,16 +73,16 @@ def certificate_page(loaded: Loaded, checked: str | None = None) -> Page:
     claim = _claim(outline, loaded.model, found)
     if refutation is not None:
         claim = (
-            f"{outline.model_name} does not recognise {refutation.language} at n = {outline.n}: it gives two words the "
-            f"label {refutation.label!r}, and exactly one of them is in the language."
+            f"{outline.model_name} does not recognise {refutation.named} at n = {outline.n}: it gives two words "
+            f"{_label(loaded)}, and exactly one of them is in the language."
         )
     page = Page(f"{model_words(outline.model_name)}, n = {outline.n}", kind, claim)
     page.sections.append(Section("The claim", facts=_facts(loaded, checked)))
     if refutation is not None:
-        page.sections.append(_witnesses(refutation))
+        page.sections.append(_witnesses(refutation, _label(loaded)))
     model = loaded.model
     if model is not None and crowded(picture):
-        page.sections.append(totals_section(picture, model.output.variable, outline.claim.c))
+        page.sections.append(totals_section(picture, model.output.variable, outline.claim.c, BOUND[checked is None]))
     page.sections.append(_drawn(outline, picture, reason))
     page.sections.append(_restriction(outline))
     if found is not None and found.cases is not None and loaded.model is not None:
@@ -114,6 +116,13 @@ def _picture(loaded: Loaded) -> tuple[Picture, str | None, Certificate | None]:
         return bare, f"Only the inputs are drawn: {error}.", found
 
 
+def _label(loaded: Loaded) -> str:
+    """What the certificate says of the label of both words; a note of it in the file is not repeated."""
+    values, model = loaded.outline.claim.values, loaded.model
+    labels = set() if model is None else {model.at(loaded.outline.n).label(v) for v in values or ()}
+    return f"the label {labels.pop()!r}" if len(labels) == 1 else "the same label"
+
+
 def _claim(outline: Outline, model: Model | None, found: Certificate | None) -> str:
     if model is not None and found is not None:
         sentence = headline(model, found)
@@ -137,9 +146,9 @@ def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
                 str(outline.target), f"position {outline.target}"
             ),
         ),
-        ("fixed inputs", f"{fixed} ({100 * fixed / outline.n:.4g} %)"),
-        ("free inputs", f"{claim.free} ({100 * claim.free / outline.n:.4g} %)"),
-        ("c", f"{claim.c} (certified bound on the free inputs that an output depends on)"),
+        ("fixed inputs", f"{fixed} ({percent(fixed, outline.n)} %)"),
+        ("free inputs", f"{claim.free} ({percent(claim.free, outline.n)} %)"),
+        ("c", f"{claim.c} ({BOUND[checked is None]} on the free inputs that an output depends on)"),
     ]
     if claim.values is not None:
         rows.append(("values", ", ".join(map(str, claim.values[:40])) + (" ..." if len(claim.values) > 40 else "")))
@@ -149,24 +158,25 @@ def _facts(loaded: Loaded, checked: str | None) -> list[tuple[str, str]]:
     if outline.split:
         rows.append(("split", f"proved for every way to fill positions {', '.join(map(str, outline.split))}"))
     refutation = loaded.refutation
-    if refutation is not None and refutation.errors is not None:
-        rows.append(("errors", refutation.errors.text()))
+    if refutation is not None and refutation.countable and refutation.errors is not None:
+        counted_by = "" if checked else "; not checked here"
+        rows.append(("errors", replace(refutation.errors, exact=False).text() + counted_by))
     rows.append(("checked", checked or "not here; the command at the end of this page checks it"))
     return rows
 
 
-def _witnesses(refutation: Refutation) -> Section:
+def _witnesses(refutation: Refutation, label: str) -> Section:
     section = Section("The two words")
     differ = [t for t, (a, b) in enumerate(zip(refutation.member, refutation.nonmember, strict=True)) if a != b]
     places = ", ".join(str(t + refutation.start) for t in differ[:12]) + (" ..." if len(differ) > 12 else "")
     many = f"{len(differ)} free positions ({places})" if len(differ) > 1 else f"one free position ({places})"
     section.words.append(
         f"They differ at {many}, and agree wherever something is fixed and wherever the output depends on an input. "
-        f"So the model gives both the label {refutation.label!r}."
+        f"So the model gives both {label}."
     )
     section.copies = [
-        word_copy(f"In {refutation.language}", refutation.member),
-        word_copy(f"Not in {refutation.language}", refutation.nonmember),
+        word_copy(f"In {refutation.named}", refutation.member),
+        word_copy(f"Not in {refutation.named}", refutation.nonmember),
     ]
     return section
 
@@ -242,7 +252,7 @@ def _origin(loaded: Loaded) -> Section:
     return section
 
 
-def totals_section(picture: Picture, output: str, c: int) -> Section:
+def totals_section(picture: Picture, output: str, c: int, bound: str = BOUND[0]) -> Section:
     """The totals of a drawing; ``output``: the variable of the outputs; ``c``: bounds what one depends on."""
     heads = [track for track in picture.tracks if track.kind == "head"]
     outputs = next((track for track in picture.tracks if track.name == output), picture.tracks[-1])
@@ -257,7 +267,7 @@ def totals_section(picture: Picture, output: str, c: int) -> Section:
     def paint(figure: Any) -> None:
         rows = [ROW * (2 * len(heads) + 1), ROW * len(heads)]
         first, second, third = figure.subplots(3, 1, height_ratios=[90.0, *rows])
-        _dependencies(first, outputs, picture, c)
+        _dependencies(first, outputs, picture, c, bound)
         _heat(second, heads, picture)
         _captured(third, heads)
         first.sharex(second)
@@ -285,11 +295,11 @@ def _counts(track: Track) -> list[int]:
     return [found[look] for look, *_ in CAPTURED]
 
 
-def _dependencies(axes: Any, outputs: Track, picture: Picture, c: int) -> None:
+def _dependencies(axes: Any, outputs: Track, picture: Picture, c: int, bound: str) -> None:
     examined = [spot for spot in outputs.spots if spot.look != "unexamined"]
     axes.bar([s.cell for s in examined], [s.depends for s in examined], width=1.0, color=colour("head"))
     axes.axhline(c, color=colour("needed"), linewidth=1)
-    axes.text(picture.axis.cells - 0.5, c, f"c = {c}, certified bound", ha="right", va="bottom", color=colour("needed"))
+    axes.text(picture.axis.cells - 0.5, c, f"c = {c}, {bound}", ha="right", va="bottom", color=colour("needed"))
     axes.set(title="free inputs that the output depends on", ylim=(0, max(1, c) * 1.15))
 
 

@@ -157,7 +157,8 @@ def _layer_row(at: int, layer: Node) -> list[str]:
 def bound_page(bound: LowerBound, path: Path, model: Model | None = None, checked: str | None = None) -> Page:
     """The report of a lower bound, with its model and the trusted checker's line where these are known."""
     least = bound.at_least(model) if model is not None else min([*bound.labels.values(), bound.others or 0], default=0)
-    claim = f"Forcing {output_at(bound.target)} fixes at least {counted(least, 'position')} (certified bound)."
+    sure = "" if checked is None else " (certified bound)"
+    claim = f"Forcing {output_at(bound.target)} fixes at least {counted(least, 'position')}{sure}."
     page = Page(f"{model_words(bound.model_name)}, n = {bound.n}", "Lower bound", claim)
     widest = max((len(box) for box in bound.boxes), default=0)
     facts = [
@@ -236,7 +237,10 @@ def influence_page(content: bytes, path: Path) -> Page:
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise ModelError(f"{path}: not an influence table of `restrict soft influence --json`: {error}") from None
     page = Page(name, "Influence of one input", "How far exchanging one symbol can move the output, by length.")
-    words = ["Both axes are logarithmic. Bounds are certified; what was measured is the largest change that was found."]
+    words = [
+        "Both axes are logarithmic. Bounds were certified when the table was made; what was measured is the largest "
+        "change that was found."
+    ]
     page.sections.append(Section("The curves", words, drawing=drawing))
     head = ("n", *(meaning for _, meaning, *_ in CURVES), "exchanges tried")
     page.sections.append(Section("The numbers", head=head, rows=lines))
@@ -268,7 +272,8 @@ def sweep_page(content: bytes, path: Path) -> Page:
     page = Page(path.name, "Sweep", claim)
     seconds = [float(row["seconds"]) for row in rows if isinstance(row.get("seconds"), int | float)]
     facts = [("models", str(len({row.get("model") for row in rows}))), ("seconds in all", f"{sum(seconds):.1f}")]
-    page.sections.append(Section("The rows", facts=facts))
+    told = "What the rows say; `restrict sweep SPEC --recheck` checks their certificates again."
+    page.sections.append(Section("The rows", [told], facts=facts))
     page.sections += [Section(title, [MEANT], drawing=chart) for title, chart in _charts(good)]
     if failed:
         reasons = [(error, str(count)) for error, count in failed.most_common(20)]

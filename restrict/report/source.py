@@ -29,6 +29,8 @@ VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
 KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, *PAGES, *VERDICTS)
 DRAWN = (outline.FORMAT, refutation.FORMAT, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
+UNCHECKED = "Not checked here; the file claims: "
+"""What stands before a claim that no checker has verified for the page."""
 Checked = Callable[[Model, Any], str | None]
 """The trusted checker's line for what a file holds, or ``None`` where that takes too long."""
 
@@ -62,11 +64,13 @@ def document_page(
     given = None if model is None else load(model)
     with naming(path):
         if str(kind) in PAGES:
-            return PAGES[str(kind)](root, path)
+            page = PAGES[str(kind)](root, path)
+            return page if kind == "restrict-dfa/1" else _claimed(page, None)
         if kind == lower_bound.FORMAT:
             bound = LowerBound.from_json(root)
             known = _model(bound.model_name, bound.sha256, given)
-            return pages.bound_page(bound, path, known, None if known is None or check is None else check(known, bound))
+            line = None if known is None or check is None else check(known, bound)
+            return _claimed(pages.bound_page(bound, path, known, line), line)
         if kind in (outline.FORMAT, refutation.FORMAT):
             return _certificate(path, root, kind, given, check, stages)
     if kind == document.FORMAT:
@@ -90,6 +94,12 @@ def _certificate(path: Path, root: Node, kind: str, given: Model | None, check: 
         if known is None:
             raise UsageError("--stages runs the lemma on the model: give --model MODEL")
         page.sections.insert(-1, stages_section(known, read))
+    return _claimed(page, line)
+
+
+def _claimed(page: Page, line: str | None) -> Page:
+    """A page whose claim is called one, unless the trusted checker has verified it."""
+    page.claim = page.claim if line else UNCHECKED + page.claim
     return page
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.abstract.run import AbstractRun, abstract_run
-from restrict.base.wording import counted, fixed_spans, joined, joiner
+from restrict.base.wording import counted, fixed_spans, joined, joiner, percent
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Outline
@@ -22,6 +22,8 @@ NODES = 60
 WIDEST = 60
 """Symbols of a witness that are printed."""
 SHADES = " .:-=+*#"
+CLAIMED = "case by case"
+"""How a certificate says that it is proved, where it was not checked."""
 TRIVIAL = "          the trivial bound: no free input was ruled out; fix more (a smaller --free), or give -c"
 """What a certificate for every position says where some output may depend on every free input."""
 
@@ -83,7 +85,7 @@ def summary(model: Model, certificate: Certificate) -> str:
     size = certificate.cone_size
     lines = [
         f"{model.name} at n = {n}: {headline(model, certificate)}",
-        f"  fixed   {fixed} of {n} positions, {certificate.free} free ({100 * certificate.free / n:.4g} %)",
+        f"  fixed   {fixed} of {n} positions, {certificate.free} free ({percent(certificate.free, n)} %)",
         f"  c       {certificate.c} (certified bound on the inputs that the output depends on)",
         *([TRIVIAL] if certificate.target == "all" and certificate.c == certificate.free > 0 else []),
         f"  rho     {fixed_list(certificate.restriction)}",
@@ -110,13 +112,13 @@ def optimum_by(certificate: Certificate) -> str:
     return f"by {certificate.provenance.get('optimum_by', 'enumeration')}"
 
 
-def cases_line(certificate: Certificate) -> str:
-    """How a certificate that is split, or has a tree of cases, is proved."""
+def cases_line(certificate: Certificate, how: str = "proved case by case") -> str:
+    """How a certificate that is split, or has a tree of cases, is proved; ``how``: as far as that is known."""
     if certificate.cases is not None:
         paths = [path for path, _ in leaves(certificate.cases)]
         positions = counted(len(set().union(*paths)), "position")
-        return f"  cases   a tree of {counted(len(paths), 'case')} over {positions}: proved case by case"
-    return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: proved case by case"
+        return f"  cases   a tree of {counted(len(paths), 'case')} over {positions}: {how}"
+    return f"  split   over position{'s' * (len(certificate.split) > 1)} {span(certificate.split)}: {how}"
 
 
 def certificate_picture(outline: Outline, model: Model | None = None, found: Certificate | None = None) -> str:
@@ -137,11 +139,11 @@ def certificate_picture(outline: Outline, model: Model | None = None, found: Cer
         lines += ["    every node"] if cone == "all" else [f"    {name} at {span_list(p)}" for name, p in cone.items()]
         return "\n".join(lines)
     if found.cases is not None:
-        return "\n".join([*lines, cases_line(found)])
+        return "\n".join([*lines, cases_line(found, CLAIMED)])
     instance = model.at(outline.n)
     rho = Restriction.of(instance, found.restriction.fixed)
     if found.split:
-        lines += [cases_line(found), "  before the split:"]
+        lines += [cases_line(found, CLAIMED), "  before the split:"]
     return "\n".join([*lines, "  cone", *_nodes(instance, abstract_run(instance, rho, found.cone))])
 
 
