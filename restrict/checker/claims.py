@@ -182,7 +182,7 @@ class Claim:
         """The length of the word; a shortest one is so among those from the claim's first length on."""
         first = self.fields["from"]
         since = f" n>={first}" if first > max(self.reader.markers, 1) else ""
-        return f"n={n}" + f" shortest{since}" * self.fields["shortest"]
+        return f"n={n} shortest{since}" if self.fields["shortest"] else f"n={n}"
 
     def computes(self) -> str:
         """The labels are those of a machine, at every length."""
