@@ -593,7 +593,7 @@ def test_a_memory_is_made_before_others_are_tried(monkeypatch: pytest.MonkeyPatc
         found = decide._Layers(model, graph, 3, lambda _: None).tries()
         return [(at.memory, at.search.fine, at.share) for at in found if isinstance(at.search, Second)]
 
-    first = [((), 0.2, 8), ((decide.SEEN,), 0.5, 1), ((decide.SEEN,), 0.5, 1), ((), 0.1, 8)]
+    first = [((), 0.2, 8), ((decide.SEEN,), 0.5, 3), ((decide.SEEN,), 0.5, 1), ((), 0.1, 8)]
     then = [((decide.SEEN,), 0.2, 1), ((decide.SEEN,), 0.1, 1), ((), 0.05, 1)]
     assert tries()[:9] == [*first, *(((name,), 0.1, 8) for name in decide.LAST), *then]
     assert made == [40, 80]
