@@ -338,10 +338,11 @@ def test_another_norm_in_the_certificate_is_another_claim() -> None:
 
 def test_the_empty_prefix_is_no_case_and_no_wrong_word() -> None:
     model, _, graph, _ = verdict_cases.case("no start", 1)
-    with pytest.raises(
-        UsageError, match="no start token, and so no answer behind the empty word: -n must be at least 1"
-    ):
+    told = "no start token, and so no answer behind the empty word: -n must be at least 1"
+    with pytest.raises(UsageError, match=told):
         verify_trained(model, graph, 0)
+    with pytest.raises(UsageError, match=told):  # it was "reads 1 .. inf tokens, not 0"
+        force_decision(verdict_cases.first("no start", 1)[0], 0, Decision((0,), False))
     cases = (verdict_cases.case("no start", seed) for seed in range(40))
     answers = (verify_trained(model, graph, 2) for model, _, graph, _ in cases)
     found = next(found for found in answers if found.wrong is not None)

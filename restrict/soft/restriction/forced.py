@@ -22,7 +22,7 @@ from restrict.elaboration.trusted import trusted_check
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
-from restrict.soft.trained.claim import head, model_document
+from restrict.soft.trained.claim import demand_length, head, model_document
 from restrict.soft.trained.decide import FORMAT, Certified, Tell
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
@@ -302,9 +302,7 @@ def force_decision(
     model_document(model)
     if len(model.layers) != 1:
         raise ModelError(f"{model.name} has {len(model.layers)} layers; forced decisions are about models of one layer")
-    most = 4096 - (model.reader is not None)
-    if not 0 <= n <= most:
-        raise UsageError(f"-n must be at most {most}, not {n}")
+    demand_length(model, n)
     hunt = _Hunt(*as_read(model, words_of(model, inputs), n), decision, tell or (lambda _: None))
     stopped = None
     try:

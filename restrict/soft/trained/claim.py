@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from restrict.base.errors import ModelError, quote
+from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import ended, inside
@@ -14,6 +14,8 @@ from restrict.soft.trained.wrong import Wrong
 MOST_LAYERS = 16
 MOST_ROWS = 4096
 """Of the vocabulary, and of the width, in the checker."""
+MOST_SYMBOLS = 4096
+"""Of a word in the checker, a reader among them."""
 
 
 def head(kind: str, model: Trained, graph: Graph, **lengths: int) -> dict[str, Any]:
@@ -99,3 +101,14 @@ def model_document(model: Trained) -> dict[str, Any]:
         | ({} if model.norm == "" else {"norm": model.norm})
         | ({} if model.reader is None else {"reads": "first" if model.ahead else "last"})
     )
+
+
+def demand_length(model: Trained, n: int) -> None:
+    """Refuse a number of symbols that no word of a verdict has."""
+    limit = MOST_SYMBOLS - (model.reader is not None)
+    if not 0 <= n <= limit:
+        raise UsageError(f"-n must be at most {limit}, not {n}")
+    if n < model.first:
+        raise UsageError(
+            f"{model.name} has no start token, and so no answer behind the empty word: -n must be at least 1"
+        )

@@ -20,7 +20,7 @@ from restrict.base.errors import ModelError, UsageError
 from restrict.base.files import write_bytes
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import GRID, Attack
-from restrict.soft.trained.claim import head, model_document, wrong_document
+from restrict.soft.trained.claim import demand_length, head, model_document, wrong_document
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
@@ -429,13 +429,8 @@ class _Layers(_Run):
 def demand_claim(model: Trained, graph: Graph, n: int | None) -> None:
     """Refuse what a verdict cannot be about. ``n``: the greatest length; ``None``: every length."""
     model_document(model)
-    limit = 4096 - (model.reader is not None)
-    if n is not None and not 0 <= n <= limit:
-        raise UsageError(f"-n must be at most {limit}, not {n}")
-    if n is not None and n < model.first:
-        raise UsageError(
-            f"{model.name} has no start token, and so no answer behind the empty word: -n must be at least 1"
-        )
+    if n is not None:
+        demand_length(model, n)
     far, most = graph.distances, math.inf if n is None else n + 1
     if not (graph.empty and far[0] < most) and not any(t >= 0 and far[t] + 1 < most for t in graph.delta[0]):
         which = "that the model reads" if n is None else f"of {'at most' if graph.empty else '1 to'} {n} symbols"
