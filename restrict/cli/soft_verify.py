@@ -12,6 +12,7 @@ import click
 
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes
+from restrict.base.wording import at_least
 from restrict.cli import common
 from restrict.cli.printer import put
 
@@ -289,7 +290,7 @@ def as_run(found: Verdict | EveryLength) -> list[str]:
     whole = found.status == "right" and said["upto"] == found.upto
     which = "every prefix" if whole else f"prefixes of at most {said['upto']} symbols"
     return [
-        f"right as run in float32: {which}; every margin is at least {said['ratio']:.3g} times its rounding "
+        f"right as run in float32: {which}; every margin is at least {at_least(said['ratio'], 3)} times its rounding "
         f"({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this engine's bound)"
     ]
 
