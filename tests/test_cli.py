@@ -520,6 +520,17 @@ def test_tighten_says_which_dependencies_matter(shell: Shell, tmp_path: Path) ->
     assert "certainly needed: 2 (so c is exact)" in out
 
 
+def test_tighten_counts_checked_proofs_only(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = restrict.load("first-symbol")
+    loose, folder = tmp_path / "loose.json", tmp_path / "proofs"
+    restrict.certificate_of(model.at(4), restrict.Restriction.of(model.at(4)), {}).save(loose)
+    assert "  3 verified proofs in" in shell.good("tighten", "first-symbol", loose, "--proofs", folder)
+    monkeypatch.setattr("restrict.optimum.tighten.PROOF_SOLVERS", ())
+    out = shell.good("tighten", "first-symbol", loose, "--proofs", folder)
+    assert "verified" not in out
+    assert "of 3 removed only the answer of SAT is known, no proof" in out
+
+
 def test_pareto_prints_a_front_whose_points_the_checker_accepts(shell: Shell, tmp_path: Path) -> None:
     out = shell.good("certify", "parity8:width=3", "-n", "5", "--pareto", "-o", str(tmp_path / "front"))
     rows = [line.split() for line in out.splitlines()[1:5]]

@@ -11,7 +11,7 @@ import pytest
 
 import restrict
 from restrict.base.errors import UsageError
-from restrict.base.wording import counted, doing, percent, several
+from restrict.base.wording import at_least, at_most, counted, doing, percent, several
 from scripts.docs_commands import blocks, pages, printed
 from scripts.make_notebook import NOTEBOOK, differences, dumped, executed
 from scripts.readme_commands import commands
@@ -175,6 +175,13 @@ def test_nouns_get_their_regular_plural(noun: str, plural: str) -> None:
 
 def test_a_verb_follows_the_number() -> None:
     assert [doing(k, "position", "force") for k in (1, 2)] == ["1 position forces", "2 positions force"]
+
+
+def test_rounded_bounds_stay_bounds() -> None:
+    values = (1 / 3, 1.23456e-9, 400.01, 7.0, 0.0)
+    assert [at_most(x) for x in values] == ["0.3334", "1.235e-09", "400.1", "7", "0"]
+    assert [at_least(x, 3) for x in values] == ["0.333", "1.23e-09", "400", "7", "0"]
+    assert [at_most(float("inf")), at_least(float("inf"))] == ["inf", "inf"]
 
 
 def test_less_than_all_is_not_100_percent() -> None:

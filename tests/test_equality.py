@@ -171,3 +171,17 @@ def test_a_proof_is_read_at_a_length_that_its_claim_is_about() -> None:
     assert json.loads(late.proof)["n"] == 14
     assert spoken_of(model, {"kind": "cost"}) == 2
     assert spoken_of(model, {"word": ["("] * 7, "from": 3}) == 7
+
+
+def test_lengths_at_which_one_is_not_defined_though_a_word_comes_back_to_the_start() -> None:
+    """The empty word is no input without markers; of longer words with its state that is not to be said."""
+    every = documents.model(documents.map_("out", [], 2, "1"), alphabet="a", position="last", accept=[1])
+    odd = loads(json.dumps(every | {"when": "n % 2"}).encode())
+    marked = loads(json.dumps(every | {"start_marker": "<"}).encode())
+    assert [n for n in range(9) if n in restrict.automaton(odd).undefined] == [2, 4, 6, 8]
+    assert not restrict.automaton(marked).undefined
+    for one, two, expected in ((odd, marked, [2, 4, 6, 8]), (marked, odd, [3, 5, 7])):
+        found = restrict.verify(one, equals=two)
+        assert isinstance(found, restrict.Proved)
+        assert found.defined_once is not None
+        assert [n for n in range(9) if n in found.defined_once] == expected

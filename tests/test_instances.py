@@ -237,7 +237,9 @@ def test_the_stated_optimum_is_that_of_brute_force(name: str, most: int) -> None
 
 def test_known_optima_of_trees_with_options() -> None:
     """Brute force at the smallest sizes; a model that only has the name has no known optimum."""
-    for text, n in (("tribes:width=2", 6), ("tribes:width=3", 6), ("alternating-tree:bottom=2,middle=2", 8)):
+    trees = [("tribes:width=2", 6), ("tribes:width=3", 6), ("alternating-tree:bottom=2,middle=2", 8)]
+    letters = [(f"{name}:letters={k}", 4) for name in ("induction-head", "tagger") for k in (1, 2)]
+    for text, n in (*trees, *letters):
         made = load(text)
         assert known_optimum(made, n) == naive.minimum_forcing(json.loads(made.content or b""), n)[0]
     other = {**json.loads(load("tribes").content or b""), "description": "another"}

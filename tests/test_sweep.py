@@ -568,6 +568,8 @@ def test_groups_of_rows_without_results_or_with_one_row() -> None:
     assert (alone.axes, alone.quartiles["fixed_count"]) == ({}, (2, 2, 2))
     (failed,) = groups.grouped([made(0, 5, None), made(1, 5, None)])
     assert (failed.failed, failed.quartiles) == (2, {})
+    (some,) = groups.grouped([made(seed, 5, fixed) for seed, fixed in enumerate((2, 2, 2, 4, 4))])
+    assert re.split(" {2,}", groups.table([some]).splitlines()[1])[2] == "2 2 4"  # never two of the three
     assert groups.table([failed]).splitlines()[1].split() == ["2", "2"]
     assert groups.grouped([]) == []
 

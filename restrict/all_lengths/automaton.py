@@ -8,7 +8,7 @@ from typing import Any
 from restrict.all_lengths.bimachine import DEFAULT_STATES, Limits
 from restrict.all_lengths.compare import needs_accept
 from restrict.all_lengths.forcing import Costs, cheapest_restriction, costs
-from restrict.all_lengths.lengths import Lengths, shortest_lengths
+from restrict.all_lengths.lengths import Lengths, lengths_where
 from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.patterns import Pattern, cheapest_pattern
 from restrict.all_lengths.program import UNDEFINED
@@ -18,7 +18,6 @@ from restrict.all_lengths.tried import Found, agree_with, members_of, try_automa
 from restrict.base.errors import UsageError
 from restrict.base.htmltable import grid_table
 from restrict.languages.dfa import Dfa
-from restrict.languages.walk import until_repeat
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
 from restrict.trial.run import Trial
@@ -62,10 +61,11 @@ class Automaton(Found):
     def undefined(self) -> Lengths:
         """The lengths, markers counted, at which the model is not defined: exact. Nothing is said of these lengths."""
         one, markers = self.moore, len(self.model.markers)
-        states, start = until_repeat(0, lambda q: int(one.delta[q, 0]), one.states + 1, "too many states")
-        found = [one.labels[int(one.label[q])] == UNDEFINED for q in states]
-        history = [False] * markers + [there and markers + t > 0 for t, there in enumerate(found)]
-        return shortest_lengths(history[: start + markers], history[start + markers :])
+
+        def missing(state: int) -> bool:
+            return one.labels[int(one.label[state])] == UNDEFINED
+
+        return lengths_where(0, lambda q: int(one.delta[q, 0]), missing, markers, markers > 0, one.states)
 
     def pattern(self, label: str) -> Pattern | None:
         """The cheapest pattern that forces a label of the last position at every length from some on, or ``None``.

@@ -19,13 +19,13 @@ from restrict.all_lengths.automaton import Automaton, Progress, automaton
 from restrict.all_lengths.bimachine import merged
 from restrict.all_lengths.compare import Difference, spelled
 from restrict.all_lengths.evidence import Counterexample, Proved, proved
-from restrict.all_lengths.lengths import Lengths, shortest_lengths
+from restrict.all_lengths.lengths import Lengths, lengths_where
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.tried import try_difference, try_equal
 from restrict.base.errors import UsageError
 from restrict.languages.regular import Regular
-from restrict.languages.walk import breadth_first, until_repeat
+from restrict.languages.walk import breadth_first
 from restrict.model.program import Model
 
 MAX_PAIRS = 2_000_000
@@ -101,13 +101,16 @@ def common(one: Moore, two: Moore) -> Moore:
 
 def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
     """The lengths, markers of the first model counted, at which exactly one of two models is defined: exact."""
-    pairs, start = until_repeat(
-        (0, 0), lambda pair: (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0])), MAX_PAIRS, TOO_MANY
+
+    def differ(pair: tuple[int, int]) -> bool:
+        there, here = (bool(m.labels[int(m.label[q])]) for m, q in zip((one, two), pair, strict=True))
+        return there != here
+
+    return lengths_where(
+        (0, 0),
+        lambda pair: (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0])),
+        differ,
+        markers[0],
+        min(markers) > 0,  # the empty word may be no run at all
+        MAX_PAIRS,
     )
-    history = [False] * markers[0]
-    for t, pair in enumerate(pairs):
-        defined = [bool(m.labels[int(m.label[q])]) for m, q in zip((one, two), pair, strict=True)]
-        both_run = bool(t + min(markers))  # the empty word may be no run at all
-        history.append(both_run and defined[0] != defined[1])
-    start += markers[0]
-    return shortest_lengths(history[:start], history[start:])

@@ -1,8 +1,12 @@
 """Sets of lengths that repeat from some length on, exactly."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from restrict.languages.walk import least_period
+from restrict.languages.walk import least_period, until_repeat
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,18 @@ class Lengths:
         late = [start + at for at, there in enumerate(self.cycle) if there]
         residues = " or ".join(f"n = {n % period} mod {period}" for n in late)
         return ", ".join([*shown, *([f"from {late[0]} on: {residues}"] if late else [])]) or "none"
+
+
+def lengths_where(
+    start: T, after: Callable[[T], T], holds: Callable[[T], bool], markers: int, empty: bool, most: int
+) -> Lengths:
+    """The lengths, markers counted, at which something holds of the place that is reached. ``after``: the place one
+    symbol further; ``empty``: whether the empty word counts, which is no input where there are no markers; at most
+    ``most`` places, else ``ResourceLimit``."""
+    # From the first symbol on: what is said of the empty word is not said of the place, to which a word may come back.
+    places, first = until_repeat(after(start), after, most, f"two automata have more than {most} pairs of states")
+    history = [False] * markers + [empty and holds(start)] + [holds(place) for place in places]
+    return shortest_lengths(history[: first + markers + 1], history[first + markers + 1 :])
 
 
 def shortest_lengths(early: list[bool], cycle: list[bool]) -> Lengths:

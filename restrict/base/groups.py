@@ -78,12 +78,17 @@ def table(groups: Sequence[Group]) -> str:
     lines = [
         [*(_axis(name, group.axes[name]) for name in axes), str(group.rows), str(group.failed),
          *(_outcomes(group) for _ in outcomes),
-         *(" ".join(dict.fromkeys(f"{x:.4g}" for x in group.quartiles.get(name, ()))) or "-" for name in measured)]
+         *(_three([f"{x:.4g}" for x in group.quartiles.get(name, ())]) for name in measured)]
         for group in groups
     ]  # fmt: skip
     quartiles = any(group.rows > 1 for group in groups)
     heads = [f"{name}: quartiles" if quartiles else name for name in measured]
     return columns([[*axes, "rows", "errors", *outcomes, *heads], *lines])
+
+
+def _three(texts: list[str]) -> str:
+    """Lower quartile, median and upper quartile; one number where they read alike."""
+    return "-" if not texts else texts[0] if len(set(texts)) == 1 else " ".join(texts)
 
 
 def _axis(name: str, value: Any) -> str:

@@ -1,7 +1,9 @@
 """Words that depend on a number ("1 node", "2 nodes") and tables. Every line that counts something is worded here.
 Imports nothing of the package, so that any module can use it."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 SIBILANTS = ("s", "x", "ch", "sh")
@@ -41,6 +43,22 @@ def percent(part: int, whole: int) -> str:
     ``part``, ``whole``: of what, ``whole`` positive. Gives the number; ``0`` and ``100`` mean none and all."""
     texts = (f"{100 * part / whole:.{digits}g}" for digits in range(4, 17))
     return next(text for text in texts if text != "100" or part == whole)
+
+
+def at_most(x: float, digits: int = 4) -> str:
+    """An upper bound with few digits, not below it. Cost: O(1). ``x``: the bound; infinity and NaN keep their names."""
+    return _rounded(x, digits, ROUND_CEILING)
+
+
+def at_least(x: float, digits: int = 4) -> str:
+    """A lower bound with few digits, not above it. Cost: O(1). ``x``: the bound; infinity and NaN keep their names."""
+    return _rounded(x, digits, ROUND_FLOOR)
+
+
+def _rounded(x: float, digits: int, way: str) -> str:
+    if not math.isfinite(x):
+        return f"{x:g}"
+    return f"{float(Context(prec=digits, rounding=way).plus(Decimal(repr(float(x))))):.{digits}g}"
 
 
 def fixed_spans(spans: Sequence[Sequence[Any]], most: int = 12) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from restrict.optimum.lower_bound import Bounds
     from restrict.tradeoff import Front
 
+FOUND = "each row has a certificate; that none is better is not proved"
+"""What is said below a front."""
 LOWER_BOUND_SECONDS = 30.0
 """The time limit of `--lower-bound` where no `--time` is given; `restrict lower-bound` goes on to the optimum."""
 
@@ -218,7 +220,7 @@ def _pareto(program: Model, o: common.Given) -> None:
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(figure)
-    put(front.table, lambda: _front(front, program, o.n), o.as_json,
+    put(lambda: f"{front.table()}\n{FOUND}", lambda: _front(front, program, o.n), o.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def cross_entropy_command(o: Given) -> None:
 def _table(rows: Sequence[CrossEntropy]) -> str:
     head = ("n", "optimum", "floor", "measured", "+-", "chance", "eta")
     cells = [
-        (str(r.n), f"{r.optimum:.6f}", f"{r.floor:.6f}", f"{r.measured:.6f}",
+        (str(r.n), f"{r.optimum:.6f}", f"{math.floor(r.floor * 1e6) / 1e6:.6f}", f"{r.measured:.6f}",
          "exact" if r.exhaustive else f"{r.margin:.1e}", f"{r.chance:.6f}", number(r.eta))
         for r in rows
     ]  # fmt: skip

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
-from restrict.base.wording import columns
+from restrict.base.wording import at_least, at_most, columns
 from restrict.cli.common import JSON, Given, Whole, command, flag, language_option, option, stages_on
-from restrict.cli.printer import number, put
+from restrict.cli.printer import put
 from restrict.cli.soft_common import FIGURE, LENGTHS, MODEL, SEED
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _pair_text(name: str, what: str, inputs: str | None, rows: Sequence[dict[str
     cells = [("n", "certified bound", "attained", "quotient")]
     for row in rows:
         quotient = f"{row['bound'] / row['attained']:.4f}" if row["attained"] > 0 else "-"
-        cells.append((str(row["n"]), number(row["bound"]), number(row["attained"]), quotient))
+        cells.append((str(row["n"]), at_most(row["bound"]), at_least(row["attained"]), quotient))
     which = f"both words prefixes of {inputs}" if inputs else "all words"
     told = [f"{name}: {what}, one symbol exchanged elsewhere; {which}"]
     told.append(columns(cells, right=True))
@@ -139,12 +139,12 @@ _HEAD = ("n", "(a) closed", "(b) layers", "(b) sets", "(c) measured", "sets/meas
 
 
 def _cells(r: Influence, which: int) -> tuple[str, ...]:
-    closed = "-" if r.closed is None else number(r.closed[which])
+    closed = "-" if r.closed is None else at_most(r.closed[which])
     if r.closed is not None and r.log10_closed is not None and not math.isfinite(r.closed[which]):
-        closed = f"10^{r.log10_closed:.0f}" if math.isfinite(r.log10_closed) else "none: eps is 0"
+        closed = f"10^{math.ceil(r.log10_closed)}" if math.isfinite(r.log10_closed) else "none: eps is 0"
     ratio = r.sharp[which] / r.measured[which] if r.measured[which] > 0 else math.inf
     tried = f"all {r.tried}" if r.exhaustive else str(r.tried)
-    bounds = (closed, *(number(x[which]) for x in (r.layerwise, r.sharp, r.measured)))
+    bounds = (closed, at_most(r.layerwise[which]), at_most(r.sharp[which]), at_least(r.measured[which]))
     return (str(r.n), *bounds, f"{ratio:.2f}", tried)
 
 
@@ -152,6 +152,6 @@ def _matrices(found: dict[int, list[list[float]]]) -> str:
     told = []
     for n, rows in found.items():
         told.append(f"n = {n}: certified bound; row: position changed, column: position read")
-        lines = [(str(i), *map(number, row)) for i, row in enumerate(rows)]
+        lines = [(str(i), *map(at_most, row)) for i, row in enumerate(rows)]
         told.append(columns([("", *map(str, range(n))), *lines], right=True))
     return "\n".join(told)

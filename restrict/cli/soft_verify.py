@@ -12,6 +12,7 @@ import click
 
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes
+from restrict.base.wording import at_least, counted
 from restrict.cli import common
 from restrict.cli.printer import put
 
@@ -177,6 +178,7 @@ def leave(found: Verdict | EveryLength | Proved, why: str = "see the cases above
     if found.status == "open":
         n = longest(found)
         where = "at every length" if n is None else f"up to {n}"
+        why = why if getattr(found, "open", True) else "no case was reached"
         sys.exit(common.say(f"{found.model.name}: not decided {where}; {why}", 5))
 
 
@@ -241,7 +243,7 @@ def text(found: Verdict | EveryLength, line: str | None) -> str:
     """The answer in words."""
     n, cells = longest(found), sum(case.cells for case in found.cases)
     told = [f"{found.model.name} on {found.language}, {asked(found)}: {found.status} "
-            f"({len(found.cases)} cases, {cells} cells, {found.seconds:.1f} s)"]  # fmt: skip
+            f"({counted(len(found.cases), 'case')}, {counted(cells, 'cell')}, {found.seconds:.1f} s)"]  # fmt: skip
     told += [] if found.graph.empty else ["no start token: nothing is asked behind the empty word"]
     told += [*(f"memory: {what}" for what in found.memory), *decided(found), *as_run(found), *wrong_word(found)]
     if found.stopped is not None:
@@ -289,7 +291,7 @@ def as_run(found: Verdict | EveryLength) -> list[str]:
     whole = found.status == "right" and said["upto"] == found.upto
     which = "every prefix" if whole else f"prefixes of at most {said['upto']} symbols"
     return [
-        f"right as run in float32: {which}; every margin is at least {said['ratio']:.3g} times its rounding "
+        f"right as run in float32: {which}; every margin is at least {at_least(said['ratio'], 3)} times its rounding "
         f"({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this engine's bound)"
     ]
 

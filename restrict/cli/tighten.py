@@ -41,5 +41,9 @@ def tighten_command(o: common.Given) -> None:
     )
     document = {"c": found.c, "dependencies": list(found.dependencies), "removed": list(found.removed)}
     document["needed"] = sorted(found.needed)
-    files = {f"  {counted(len(found.proofs), 'verified proof')} in": o.proofs if found.proofs else None}
+    document["proved"] = [proof.position for proof in found.proofs if proof.verified]
+    verified = sum(proof.verified for proof in found.proofs)
+    if verified < len(found.proofs):  # the solvers gave no proof that could be checked
+        text += f"\n  of {len(found.proofs) - verified} removed only the answer of SAT is known, no proof"
+    files = {f"  {counted(verified, 'verified proof')} in": o.proofs if verified else None}
     put(text, document, o.as_json, files)

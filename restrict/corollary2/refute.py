@@ -433,7 +433,8 @@ def _immune(task: Task, language: Language, refused: int) -> NoRefutation:
             how = "the restrictions found that force the output decide membership, or leave it unknown"
     if "exact" in task.provenance:
         how = f"the exact part ran out of time, and of the search: {how}"
-    count = f"; {refused} others were found, which decide membership, too" if refused else ""
+    others = "1 other was found, which decides" if refused == 1 else f"{refused} others were found, which decide"
+    count = f"; {others} membership, too" if refused else ""
     reason = f"{how}{count}. Not a proof: other restrictions may exist; the model may be exact"
     return NoRefutation(instance.model.name, language.name, instance.n, reason, example)
 

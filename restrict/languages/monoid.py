@@ -78,7 +78,7 @@ def star_free(dfa: Dfa) -> Aperiodicity:
                 return Aperiodicity(False, f"{method}, up to a witness", words[-1][0], cycle)
         if len(known) > limit:
             return _by_library(dfa, limit)
-    return Aperiodicity(True, f"{method}, {len(known)} elements besides the empty word's")
+    return Aperiodicity(True, f"{method}, {counted(len(known), 'element')} besides the empty word's")
 
 
 def _by_library(dfa: Dfa, seen: int) -> Aperiodicity:

@@ -25,6 +25,7 @@ import numpy as np
 
 from restrict.base.arrays import I32, I64, U8, Bools
 from restrict.base.errors import ResourceLimit
+from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa
 
 INF = np.int32(1 << 30)
@@ -380,4 +381,4 @@ def cheapest(dfa: Dfa, member: bool, cells: Sequence[int | None]) -> tuple[list[
     if graph is None:
         return antichains(dfa, member, cells), "antichains of subsets, by cost"
     side = "right to left" if graph.backward else "left to right"
-    return shortest(graph, cells), f"shortest path in the subset automaton, {side}, {graph.nodes - 1} sets"
+    return shortest(graph, cells), f"shortest path in the subset automaton, {side}, {counted(graph.nodes - 1, 'set')}"

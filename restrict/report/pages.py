@@ -210,7 +210,7 @@ def soft_page(root: Node, path: Path) -> Page:
     outline = Outline(found.model, found.sha256, found.n, found.position, spans, {}, unknown)
     claim = (
         f"Whatever the other inputs are, the output at position {found.position} moves by at most "
-        f"{float(found.epsilon):g} ({found.quantity})."
+        f"{found.epsilon} ({found.quantity})."
     )
     page = Page(f"{found.model}, n = {found.n}", "Certificate of a soft restriction", claim)
     facts = [

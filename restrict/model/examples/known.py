@@ -34,6 +34,11 @@ def _even(n: int, _: Options) -> int:
     return 1 - n % 2
 
 
+def _two(n: int, options: Options) -> int:
+    """Two equal symbols; with one letter all symbols are equal, and the label is known."""
+    return 0 if options.get("letters") == 1 else min(2, 2 * (n - 1))
+
+
 OPTIMA: dict[str, Formula] = {
     "contains-one": lambda n, _: 1,
     "all-ones": lambda n, _: 1,
@@ -45,8 +50,8 @@ OPTIMA: dict[str, Formula] = {
     "alternating-tree": _tree,
     "tribes": _tribes,
     "flip-flop": lambda n, _: 1,
-    "induction-head": lambda n, _: min(2, 2 * (n - 1)),
-    "tagger": lambda n, _: min(2, 2 * (n - 1)),
+    "induction-head": _two,
+    "tagger": _two,
     "dyck1-depth2": _even,
     "dyck1-depth3": _even,
     "parity8": lambda n, options: options.get("width", 8),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from restrict.base.errors import UsageError, quote
 from restrict.base.strictjson import Node, Record, one_line_lists
+from restrict.base.wording import at_most
 from restrict.checker.account import Place, Reject
 from restrict.checker.soft import CERTIFICATE, EPSILON
 from restrict.checker.soft_terms import bits, quotient
@@ -59,12 +60,16 @@ class SoftCertificate(Record):
         """The claim in words."""
         lines = [f"{self.model} at n = {self.n}: fixed {len(self.fixed)}, free {self.free}"]
         if self.verified is None:
-            lines.append(f"the {self.quantity} moves by at most {self.bound:.6g} by the propagation (not re-checked)")
+            lines.append(
+                f"the {self.quantity} moves by at most {at_most(self.bound, 6)} by the propagation (not re-checked)"
+            )
         else:
             lines.append(
                 f"the {self.quantity} moves by at most {self.epsilon} (certified), whatever the free tokens are"
             )
-            lines.append(f"the propagation's own bound is {self.bound:.6g}; the re-check confirms {self.epsilon}")
+            lines.append(
+                f"the propagation's own bound is {at_most(self.bound, 6)}; the re-check confirms {self.epsilon}"
+            )
         tokens = " ".join(f"{i}:{s}" for i, s in list(self.fixed.items())[:20])
         more = " ..." if len(self.fixed) > 20 else ""
         return "\n".join([*lines, f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed"])
