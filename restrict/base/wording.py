@@ -3,7 +3,6 @@ Imports nothing of the package, so that any module can use it."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 SIBILANTS = ("s", "x", "ch", "sh")
@@ -47,15 +46,17 @@ def percent(part: int, whole: int) -> str:
 
 def at_most(x: float, digits: int = 4) -> str:
     """An upper bound with few digits, not below it. Cost: O(1). ``x``: the bound; infinity and NaN keep their names."""
-    return _rounded(x, digits, ROUND_CEILING)
+    return _rounded(x, digits, "ROUND_CEILING")
 
 
 def at_least(x: float, digits: int = 4) -> str:
     """A lower bound with few digits, not above it. Cost: O(1). ``x``: the bound; infinity and NaN keep their names."""
-    return _rounded(x, digits, ROUND_FLOOR)
+    return _rounded(x, digits, "ROUND_FLOOR")
 
 
 def _rounded(x: float, digits: int, way: str) -> str:
+    from decimal import Context, Decimal  # the command line starts without it
+
     if not math.isfinite(x):
         return f"{x:g}"
     return f"{float(Context(prec=digits, rounding=way).plus(Decimal(repr(float(x))))):.{digits}g}"
