@@ -21,7 +21,7 @@ from restrict.checker.read import Maybe, anything
 from scripts import make_schemas
 from tests import test_malformed, trusted
 from tests.fuzzing import by_shape
-from tests.fuzzing.kinds import Trial, kinds, originals
+from tests.fuzzing.kinds import Trial, kinds, originals, sealed
 from tests.fuzzing.operators import pick
 from tests.marks import heavy_after
 from tests.schemas import SCHEMAS
@@ -173,10 +173,11 @@ def test_what_is_no_longer_of_the_shape_is_refused_by_the_schema_and_by_the_chec
 
 
 def code(trial: Trial, proof: Any) -> int:
-    """The checker's exit code for a changed proof."""
+    """The checker's exit code for a changed proof; a refusal is one line."""
     try:
         trusted.verify(trial.model, json.dumps(proof).encode(), limit=400_000)
     except trusted.Reject as reject:
+        assert "\n" not in str(reject)
         return reject.code
     return 0
 
@@ -214,6 +215,18 @@ def test_of_a_wrong_word_alone_no_hints_are_read(version: int) -> None:
     for broken in (alone(document) | {"upto": 0}, {k: v for k, v in alone(document).items() if k != "wrong"}):
         assert not SCHEMAS[wanted].is_valid(broken)
         assert code(trial, broken) == 4
+
+
+@pytest.mark.parametrize("each", heavy_after((4, 40), 1))
+@pytest.mark.parametrize("name", ORIGINALS[-3:])
+def test_a_verdict_that_is_changed_by_its_shape_is_refused_or_true(name: str, each: int) -> None:
+    judge, taken = kinds()[name.partition("/")[0]].judge, 0
+    for title, trial, _, document in mutants(name, by_shape.CHANGED, each):
+        made = sealed(trial.model, document)
+        if code(made, json.loads(made.proof)) == 0:
+            assert judge(made) != "false", (title, document)
+            taken += 1
+    assert taken >= each
 
 
 # ---------------------------------------------------------------- the shapes
