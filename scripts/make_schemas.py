@@ -31,6 +31,9 @@ SCHEMAS = ROOT / "docs" / "schema"
 COMMENT = "Made by scripts/make_schemas.py from the checker's tables. Not expressible here: duplicate keys, 1.0 for 1, "
 COMMENT += "the order of things, what depends on n or on the model, and the truth of a claim."
 PAGES = {"restrict-soft/1": "soft-format", "restrict-soft-certificate/1": "soft-format"}
+PAGES |= {
+    kind: "soft-verdicts" for kind in FORMATS if kind.startswith(("restrict-soft-verdict", "restrict-soft-every"))
+}
 SPACES = "".join(
     chr(code) for code in range(0x20, 0x10000) if re.match(r"\s", chr(code)) and code not in range(0x7F, 0xA0)
 )
@@ -85,9 +88,8 @@ def spelt(shape: Shape, names: dict[int, str]) -> Schema:
         case Choice():
             return {"anyOf": [schema(one, names) for one in shape.shapes]}
         case Row():
-            count = len(shape.shapes)
-            items = [schema(one, names) for one in shape.shapes]
-            return {"type": "array", "prefixItems": items, "items": False, "minItems": count, "maxItems": count}
+            (least, most), items = shape.sizes, [schema(one, names) for one in shape.shapes]
+            return {"type": "array", "prefixItems": items, "items": False, "minItems": least, "maxItems": most}
         case Each():
             bounds = {"minItems": shape.least or None, "maxItems": shape.most, "uniqueItems": shape.unique or None}
             return {"type": "array", "items": schema(shape.shape, names)} | present(bounds)

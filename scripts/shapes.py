@@ -23,8 +23,10 @@ from restrict.checker.soft_model import MANY, token
 from restrict.checker.soft_terms import CHARACTERS, quotient
 from restrict.elaboration import hints
 
+from restrict.checker import verdict, verdict_every, verdict_model, verdict_paths, verdict_second  # isort: skip
+
 Shape = Any
-"""A table, a tuple of strings, a reader of the checker, or one of the following."""
+"""A table, a tuple of the values allowed, a reader of the checker, or one of the following."""
 
 
 class Each(NamedTuple):
@@ -37,9 +39,15 @@ class Each(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A list with one entry of each of these shapes."""
+    """A list with one entry of each of these shapes; those behind the first ``least`` may be left out at the end."""
 
     shapes: tuple[Shape, ...]
+    least: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The fewest and the most entries."""
+        return len(self.shapes) if self.least is None else self.least, len(self.shapes)
 
 
 class Choice(NamedTuple):
@@ -344,10 +352,51 @@ SOFT_CERTIFICATE = filled(
     provenance=PROVENANCE,
 )
 
+# ---------------------------------------------------------------- verdicts on trained models
+
+HINTS, KEY, PIECES, TURN = verdict.hint, (integer(-1, 1 << 20),) * 3, integer(0, verdict.PIECES), verdict_second.turning
+DIRECTIONS = filled(verdict.BASIS, rows=Each(HINTS))
+BASES = Each(DIRECTIONS, least=1)
+TREE = Choice((PIECES, Row((HINTS,)), Row((PIECES, Each(HINTS))), Row((INDEX, Inside("tree"), Inside("tree")))))
+HINTED = (*KEY, HINTS, HINTS, TREE, integer(0, verdict.TURNS - 1))
+"""A case, as far as both formats have the same: its tree, and which bases it has."""
+LEAF = Choice((Row((HINTS, HINTS, TREE), least=2), Row((HINTS, HINTS, TREE, INDEX, HINTS, HINTS))))
+CASES = Each(Choice((Row(KEY), Row((*HINTED, Each(HINTS)), least=5))))
+LAYERED = Each(Choice((Row(KEY), Row((*HINTED, INDEX, Each(LEAF, least=1))))))
+DELTA = Each(integers(-1, verdict_paths.STATES - 1), 1, verdict_paths.STATES)
+GRAPH = filled(verdict_paths.GRAPH, delta=DELTA, want=Each(integers(0, verdict_model.SIZE - 1), least=1))
+MEMORY = Choice((filled(verdict_paths.MEMORY, delta=DELTA), (None,)))
+TURNS = Each(Row((Choice((Each(TURN), (None,))),) * 2), least=1)
+FIXED = Each(Row((integer(1, verdict.MAX_N), integer(0, verdict_model.SIZE - 1))))
+PHI = Each(Each(verdict_every.numbers))
+BLOCKS = Each(Row((integer(verdict_every.ALL, verdict_every.LONGEST),) * 2))
+READ_AS, OF_LAYERS = (
+    filled(table, alphabet=Each(string, least=1, unique=True)) for table in (verdict_model.MODEL, verdict_second.LAYERS)
+)
+UNREAD = Only({"type": "array"})
+
+
+def decided(table: dict[str, Shape], model: Shape, cases: Shape, **more: Shape) -> dict[str, Shape]:
+    """A certificate with cases."""
+    said = {"model": model, "language": GRAPH, "memory": MEMORY, "wrong": verdict.WRONG, "provenance": PROVENANCE}
+    return filled(table, **said, basis=BASES, turned=Each(BASES, most=verdict.TURNS - 1), cases=cases, **more)
+
+
+def verdict_of(table: dict[str, Shape], model: Shape, cases: Shape, **more: Shape) -> Choice:
+    """A verdict up to a length: with cases, or on a wrong word alone, where the checker reads no list of hints."""
+    whole = decided(table, model, cases, **more)
+    lists = {key: UNREAD for key in ("basis", "turned", "cases", "second", "turn") if key in table}
+    alone = {key: shape for key, shape in filled(whole, **lists).items() if key != "fixed"}
+    return Choice((alone | {"upto": (-1,), "wrong": verdict.WRONG}, whole))
+
+
 FORMATS: dict[str, Shape] = {
     "restrict-model/1": MODEL, "restrict-certificate/1": CERTIFICATE, "restrict-refutation/1": REFUTATION,
     "restrict-lower-bound/1": BOUND, "restrict-automaton/1": PROOF, "restrict-soft/1": SOFT_MODEL,
     "restrict-soft-certificate/1": SOFT_CERTIFICATE,
+    "restrict-soft-verdict/1": verdict_of(verdict.VERDICT, READ_AS, CASES, fixed=FIXED),
+    "restrict-soft-verdict/2": verdict_of(verdict_second.SECOND, OF_LAYERS, LAYERED, second=Each(BASES), turn=TURNS),
+    "restrict-soft-every-length/1": decided(verdict_every.EVERY, READ_AS, CASES, blocks=BLOCKS, phi=PHI),
 }  # fmt: skip
 NAMED: dict[str, Shape] = {
     "json": JSON, "position": POSITION, "count": COUNT, "index": INDEX, "runs": RUNS, "some_runs": SOME_RUNS,
@@ -356,6 +405,8 @@ NAMED: dict[str, Shape] = {
     "cone": CONE, "case": CASE, "boxes": ALLOWED, "states": STATES, "entries": ENTRIES, "rows": ROWS, "table": TABLE,
     "side": SIDE, "layer": LAYER, "lengths": LENGTHS, "machine": MACHINE, "automaton": DFA, "from": claims.FROM,
     "term": TERM, "soft_head": SOFT_HEAD, "soft_layer": SOFT_LAYER, "language": FILLED["language"],
+    "hints": HINTS, "directions": DIRECTIONS, "bases": BASES, "tree": TREE, "leaf": LEAF, "delta": DELTA,
+    "graph": GRAPH, "memory": MEMORY, "read_as": READ_AS, "of_layers": OF_LAYERS, "wrong": verdict.WRONG,
     **{f"rank_{rank}": shape for rank, shape in RANKS.items()},
 }  # fmt: skip
 """What a schema names, and then refers to."""

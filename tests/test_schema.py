@@ -15,24 +15,27 @@ import pytest
 from jsonschema import Draft202012Validator
 from shapes import FORMATS, Also, Choice, Each, Keyed, Row
 
+from restrict.checker import verdict, verdict_every, verdict_model, verdict_paths, verdict_second
 from restrict.checker.claims import CLAIMS
 from restrict.checker.read import Maybe, anything
 from scripts import make_schemas
 from tests import test_malformed, trusted
 from tests.fuzzing import by_shape
-from tests.fuzzing.kinds import Trial, originals
+from tests.fuzzing.kinds import Trial, kinds, originals, sealed
 from tests.fuzzing.operators import pick
 from tests.marks import heavy_after
+from tests.schemas import SCHEMAS
 
 ROOT = Path(__file__).resolve().parent.parent
-SCHEMAS = {kind: Draft202012Validator(make_schemas.document(kind)) for kind in FORMATS}
 INSTANCES = sorted((ROOT / "instances").glob("*.json"))
 CERTIFICATE, MODELS = "restrict-certificate/1", ("restrict-model/1", "restrict-soft/1")
 JSON_ITSELF = {"read_json", "unique", "no_float", "check_values", "read_runs", "read_file"}
 """Refusals of what no schema sees: text that is no JSON, and runs that depend on n."""
 ORIGINALS = (
     "certificate", "all", "split", "cases", "refutation", "lower-bound", "recognises", "forces", "cost", "soft",
+    "verdict/1", "verdict/2", "every length",
 )  # fmt: skip
+VERDICTS = {kind for kind in FORMATS if kind.startswith(("restrict-soft-verdict/", "restrict-soft-every-length/"))}
 
 
 def test_the_committed_schemas_are_those_of_the_tables() -> None:
@@ -55,7 +58,8 @@ def documented() -> list[dict[str, Any]]:
 def test_every_example_of_the_pages_is_of_its_schema() -> None:
     for example in documented():
         SCHEMAS[example["format"]].validate(example)
-    assert {example["format"] for example in documented()} >= {*FORMATS} - {"restrict-soft-certificate/1"}
+    shown = {example["format"] for example in documented()}
+    assert shown >= {*FORMATS} - VERDICTS - {"restrict-soft-certificate/1"}
 
 
 @pytest.mark.parametrize("path", INSTANCES, ids=lambda path: path.name)
@@ -133,14 +137,25 @@ def test_what_the_checker_accepts_of_the_corpus_the_schemas_accept(proof: Path) 
 # ---------------------------------------------------------------- generated files
 
 
+@cache
+def pairs(name: str) -> tuple[Trial, ...]:
+    """Two random pairs of a kind; of verdicts those of one format."""
+    kind, _, version = name.partition("/")
+    rng, wanted = np.random.default_rng(3), f"restrict-soft-{name}"
+    made = iter(lambda: kinds()[kind].original(rng), None)
+    fitting = (trial for trial in made if described(trial.proof)["format"] == wanted)
+    return (next(fitting), next(fitting)) if version else originals(name)
+
+
 def mutants(name: str, operators: dict[str, by_shape.Operator], each: int) -> Iterator[tuple[str, Trial, str, Any]]:
     """Proofs of a kind, and one time in three models, changed by every operator: its name, what was changed, the format
     that it had, and what it is now."""
     rng = np.random.default_rng([20261125, 7])
     for title, operator in operators.items():
         for turn in range(each):
-            first, second = (pick(rng, originals(name)) for _ in range(2))
-            old, other = (described(trial.proof if turn % 3 else trial.model) for trial in (first, second))
+            first, second = (pick(rng, pairs(name)) for _ in range(2))
+            of_proof = turn % 3 or described(first.model) is None
+            old, other = (described(trial.proof if of_proof else trial.model) for trial in (first, second))
             document = copy.deepcopy(old)
             if by_shape.changed(rng, operator, document, other):
                 yield title, first, old["format"], document
@@ -158,11 +173,11 @@ def test_what_is_no_longer_of_the_shape_is_refused_by_the_schema_and_by_the_chec
 
 
 def code(trial: Trial, proof: Any) -> int:
-    """The checker's exit code for a changed proof."""
+    """The checker's exit code for a changed proof; 1 where it refuses in more than a line."""
     try:
         trusted.verify(trial.model, json.dumps(proof).encode(), limit=400_000)
     except trusted.Reject as reject:
-        return reject.code
+        return 1 if "\n" in str(reject) else reject.code
     return 0
 
 
@@ -176,6 +191,43 @@ def test_what_the_checker_accepts_the_schema_accepts(each: int) -> None:
     ]
     assert [entry for entry in found if not SCHEMAS[entry[2]].is_valid(entry[1])] == []
     assert len(found) >= 5 * each
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def alone(document: dict[str, Any]) -> dict[str, Any]:
+    """A verdict with a wrong word as a claim about this word alone, whose hints are not read."""
+    lists = {key: [0] for key in ("basis", "turned", "cases", "second", "turn") if key in document}
+    return document | lists | {"upto": -1}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_of_a_wrong_word_alone_no_hints_are_read(version: int) -> None:
+    rng = np.random.default_rng(version)
+    made = iter(lambda: kinds()["verdict"].original(rng), None)
+    wanted = f"restrict-soft-verdict/{version}"
+    documents = ((trial, described(trial.proof)) for trial in made)
+    trial, document = next((t, d) for t, d in documents if "wrong" in d and d["format"] == wanted)
+    assert SCHEMAS[wanted].is_valid(alone(document))
+    assert code(trial, alone(document)) == 0
+    for broken in (alone(document) | {"upto": 0}, {k: v for k, v in alone(document).items() if k != "wrong"}):
+        assert not SCHEMAS[wanted].is_valid(broken)
+        assert code(trial, broken) == 4
+
+
+@pytest.mark.parametrize("each", heavy_after((4, 40), 1))
+@pytest.mark.parametrize("name", ORIGINALS[-3:])
+def test_a_verdict_that_is_changed_by_its_shape_is_refused_or_true(name: str, each: int) -> None:
+    judge, taken = kinds()[name.partition("/")[0]].judge, 0
+    for title, trial, _, document in mutants(name, by_shape.CHANGED, each):
+        made = sealed(trial.model, document)
+        answer = code(made, json.loads(made.proof))
+        assert answer in (0, 3, 4, 5), (title, document)
+        if answer == 0:
+            assert judge(made) != "false", (title, document)
+            taken += 1
+    assert taken >= each
 
 
 # ---------------------------------------------------------------- the shapes
@@ -206,6 +258,9 @@ def test_no_table_of_a_format_leaves_a_value_open(kind: str) -> None:
         ] == []
 
 
+OF_VERDICTS = {"VERDICT", "SECOND", "EVERY", "MODEL", "LAYERS", "GRAPH", "MEMORY", "BASIS", "WRONG"}
+
+
 def test_every_table_of_the_checker_is_in_a_schema() -> None:
     """By its keys: those of a table of the checker's files are those of a table inside a shape."""
     seen: set[int] = set()
@@ -214,3 +269,7 @@ def test_every_table_of_the_checker_is_in_a_schema() -> None:
     beside = {"HEADER", "INLINE", "RECOGNISES", "DIFFERS", "FORCES", "COST", "COMPUTES", "DEVIATES", "WRONG"}
     assert {name for name, keys in own.items() if keys not in listed} <= beside
     assert {frozenset({"kind", *table}) for table in CLAIMS.values()} <= listed
+    modules = (verdict, verdict_every, verdict_model, verdict_paths, verdict_second)
+    tables = {name: table for module in modules for name, table in vars(module).items() if isinstance(table, dict)}
+    assert {frozenset(table) for name, table in tables.items() if name in OF_VERDICTS} <= listed
+    assert tables.keys() >= OF_VERDICTS

@@ -25,6 +25,7 @@ from tests.commands import typed
 from tests.fuzzing.meaning import Meaning
 from tests.marks import heavy_after
 from tests.near_claims import biased
+from tests.schemas import of_its_schema
 from tests.verdict_cases import FOLDER as TRAINED
 from tests.verdict_cases import by_pieces
 
@@ -102,6 +103,9 @@ def test_few_symbols_force_the_decision_and_the_checker_agrees(found: Forced) ->
     line = f"s VERIFIED forced n=60 fixed={len(found.fixed)} cases=1 {found.model.sha256}"
     assert found.verified == line
     assert verify(found.model.content, found.to_bytes()) == line
+    assert of_its_schema(found.document())
+    for fixed in ([[0, 0]], [[1]], [[1, 0, 0]], [1, 0], None):
+        assert not of_its_schema(found.document() | {"fixed": fixed})
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2, size=(400, 60))
     words[:, [j - 1 for j in found.fixed]] = list(found.fixed.values())

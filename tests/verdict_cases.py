@@ -29,6 +29,7 @@ from restrict.soft.trained.second import At
 from restrict.soft.trained.verdict import Search
 from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
+from tests.schemas import of_its_schema
 
 Found = TypeVar("Found", Verdict, Forced)
 FOLDER = Path(__file__).parent / "corpus" / "trained"
@@ -456,6 +457,7 @@ def true_of(content: bytes, document: dict[str, Any], most: int = 3000) -> bool 
 def agrees(found: Verdict) -> str:
     """An answer, its certificate and all words say the same; what the checker says of it."""
     document, line = found.document(), ""
+    assert of_its_schema(document)
     bad = list(wrong_words(as_said(found.model.content, document), document, document["n"]))
     assert found.status != ("right" if bad else "wrong")
     if found.wrong is not None:
@@ -483,13 +485,14 @@ def occur(answers: Iterable[Any], wanted: set[Any]) -> bool:
 def taken(
     model: Trained, mutants: Iterable[Any], true: Callable[[bytes, Any], bool | None] = true_of, limit: int = 10**7
 ) -> int:
-    """How many of the mutants of a certificate the checker takes. What each of these claims is true."""
+    """How many of the mutants of a certificate the checker takes. What each of these claims is true; those that claim
+    something new are of the format's JSON Schema."""
     known, count = dict[str, bool](), 0
     for made in mutants:
         if accepted(model, made, limit):
             key = json.dumps({part: made.get(part) for part in ("n", "upto", "blocks", "language", "wrong", "model")})
             if key not in known:
-                known[key] = true(model.content, made) is not False
+                known[key] = of_its_schema(made) and true(model.content, made) is not False
             assert known[key], made
             count += 1
     return count

@@ -83,9 +83,10 @@ def fits(shape: Shape, value: Any) -> bool:
         there = isinstance(value, dict) and value.keys() <= shape.keys()
         needed = {key: inner for key, inner in shape.items() if not isinstance(inner, Maybe)}
         return there and all(key in value and fits(inner, value[key]) for key, inner in needed.items())
-    if isinstance(shape, Each | Row):
-        inner = shape.shape if isinstance(shape, Each) else None
-        return isinstance(value, list) and (inner is None or all(fits(inner, one) for one in value[:1]))
+    if isinstance(shape, Row):
+        return isinstance(value, list) and shape.sizes[0] <= len(value) <= shape.sizes[1]
+    if isinstance(shape, Each):
+        return isinstance(value, list) and all(fits(shape.shape, one) for one in value[:1])
     if isinstance(shape, Keyed):
         return isinstance(value, dict)
     if isinstance(shape, tuple):

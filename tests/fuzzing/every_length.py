@@ -37,7 +37,7 @@ def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
     if rng.random() < 0.15:
         document["scale"] += int(rng.integers(-2, 3))
         return sealed(base.model, document)
-    return changed(rng, [base])
+    return changed(rng, pool)
 
 
 def true_of(content: bytes, document: Document) -> bool:

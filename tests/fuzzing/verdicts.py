@@ -12,6 +12,7 @@ from numpy.random import Generator
 from restrict.soft.trained import verdict as search
 from restrict.soft.trained.decide import verify_trained
 from tests import verdict_cases
+from tests.fuzzing import by_shape
 from tests.fuzzing.changes import bytes_changed, nudge, restructure
 from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
 from tests.fuzzing.operators import pick
@@ -47,9 +48,12 @@ def original(rng: Generator) -> Trial:
 
 
 def mutant(rng: Generator, pool: Sequence[Trial]) -> Trial:
-    """A small change of the certificate's numbers, of its structure, of the weights, or of its bytes."""
+    """A small change of the certificate's numbers, of its structure, by its shape, of the weights, or of its bytes."""
     base, how = pool[int(rng.integers(len(pool)))], rng.random()
     document = json.loads(base.proof)
+    if rng.random() < 0.3:
+        by_shape.changed(rng, by_shape.any_one(rng), document, json.loads(pick(rng, pool).proof))
+        return sealed(base.model, document)
     if how < 0.3:
         claim_changed(rng, document)
         return sealed(base.model, document)
