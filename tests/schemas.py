@@ -3,13 +3,12 @@
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from make_schemas import document
 from shapes import FORMATS
 
-from scripts import make_schemas
-
-SCHEMAS = {kind: Draft202012Validator(make_schemas.document(kind)) for kind in FORMATS}
+SCHEMAS = {kind: Draft202012Validator(document(kind)) for kind in FORMATS}
 
 
-def of_its_schema(document: dict[str, Any]) -> bool:
+def of_its_schema(found: dict[str, Any]) -> bool:
     """Whether a document is of the schema of its format."""
-    return bool(SCHEMAS[document["format"]].is_valid(document))
+    return bool(SCHEMAS[found["format"]].is_valid(found))
