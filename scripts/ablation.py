@@ -1,16 +1,18 @@
 """What each option of a search gains: switched off and doubled, on a fixed set of models.
 
-    python scripts/ablation.py [--search goal|verdict] [--quick] [--only NAME ...] [--models MODEL:N ...] [--seeds N]
-                               [-o FILE.json]
+    python scripts/ablation.py [--search goal|verdict|optimum] [--quick] [--only NAME ...] [--models MODEL:N ...]
+                               [--seeds N] [-o FILE.json]
 
-A row is an option of the search's table at another value: ``restrict/force/options.py`` (*goal*) or
-``restrict/soft/trained/options.py`` (*verdict*). The first column of figures is what the search is for, summed over the
-models and seeds, the next ones are what it takes, as ratios to the table as it is; they are counts, the same on any
-machine. *s* is processor seconds.
+A row is an option of the search's table at another value: ``restrict/force/options.py`` (*goal*),
+``restrict/soft/trained/options.py`` (*verdict*) or ``restrict/optimum/options.py`` (*optimum*). The first column of
+figures is what the search is for, summed over the models and seeds, the next ones are what it takes, as ratios to the
+table as it is; they are counts, the same on any machine. *s* is processor seconds.
 
 - *goal*: *fixed* positions (less is better; where nothing is found, n); *work*: pairs walked.
 - *verdict*: *proved*: up to how many symbols each model is decided (more is better); *cells* of the certificate, and
   its *bytes*. Options that are parts of a time limit are not seen here, as the models take less.
+- *optimum*: *bound*: how many positions are shown not to force the output (more is better); *size* of a word's
+  explanations; *nodes* of the bounds' trees.
 
 An option that neither gains positions nor saves work or time where it is switched off should go.
 """
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +34,9 @@ from restrict.base.options import Option, changed, table
 from restrict.force.options import OPTIONS, SearchOptions
 from restrict.force.search import GoalSearch
 from restrict.model.task import Task
+from restrict.optimum.explain import explain
+from restrict.optimum.lower_bound import lower_bound
+from restrict.optimum.options import OPTIONS as OPTIMUM
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.model import load
@@ -56,6 +62,11 @@ CHECKPOINTS = [
     )
 ]  # fmt: skip
 """Two with hard cases; two layers; many cases; another read-out; four heads; wrong, of one layer and of two."""
+SHORT_MODELS = [
+    ("random:layers=2,heads=2,states=4,seed=1", 20), ("random:layers=2,heads=2,states=3,seed=2", 30),
+    ("random:layers=1,heads=8,states=4,seed=1", 16), ("tagger", 12), ("alternating-tree", 64),
+]  # fmt: skip
+"""Of the goal-directed search's kinds those of which bounds are proved in seconds."""
 SEEDS, QUICK = 2, 3
 """Seeds a model; and with ``--quick`` one seed of the first ``QUICK`` models."""
 SECONDS = 60.0
@@ -88,6 +99,21 @@ def verdicts(models: Models) -> Found:
     return (proved, cells, size), time.process_time() - began
 
 
+def optima(models: Models, seeds: int) -> Found:
+    """Positions that bounds rule out, sizes of explanations of random words, nodes of trees, over all models."""
+    bound = size = nodes = 0
+    began = time.process_time()
+    for name, n in models:
+        model = restrict.load(name)
+        for seed in range(seeds):
+            rng, symbols = random.Random(seed), sorted(model.alphabet)
+            found = lower_bound(model, n, seed=seed)
+            bound, nodes = bound + found.at_least, nodes + found.nodes
+            word = [rng.choice(symbols) for _ in range(n - len(model.markers))]
+            size += explain(model, word, seed=seed)[0].weight
+    return (bound, size, nodes), time.process_time() - began
+
+
 def goal_with(values: dict[str, Any], models: Models, seeds: int) -> Found:
     """The goal-directed search with some options at other values."""
     return measured(replace(OPTIONS, **values), models, seeds)
@@ -97,6 +123,12 @@ def verdict_with(values: dict[str, Any], models: Models, _: int) -> Found:
     """The search for verdicts with some options at other values; it has no seed."""
     with changed(VERDICT, **values):
         return verdicts(models)
+
+
+def optimum_with(values: dict[str, Any], models: Models, seeds: int) -> Found:
+    """Lower bounds and explanations with some options at other values."""
+    with changed(OPTIMUM, **values):
+        return optima(models, seeds)
 
 
 class Search(NamedTuple):
@@ -111,6 +143,7 @@ class Search(NamedTuple):
 SEARCHES = {
     "goal": Search(table(type(OPTIONS)), MODELS, ("fixed", "work"), goal_with),
     "verdict": Search(table(type(VERDICT)), CHECKPOINTS, ("proved", "cells", "bytes"), verdict_with),
+    "optimum": Search(table(type(OPTIMUM)), SHORT_MODELS, ("bound", "size", "nodes"), optimum_with),
 }
 
 

@@ -10,6 +10,8 @@ from restrict.base.options import Option, changed, table
 from restrict.force.options import OPTIONS, SearchOptions
 from restrict.force.search import GoalSearch
 from restrict.model.task import Task
+from restrict.optimum.explain import explain
+from restrict.optimum.options import OPTIONS as OPTIMUM
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.options import OPTIONS as VERDICT
 from tests import verdict_cases
@@ -17,7 +19,7 @@ from tests.test_architecture import load_script
 
 ablation = load_script("ablation")
 ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in search.rows]
-DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT}
+DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
 
 
 @pytest.mark.parametrize(("search", "option"), ROWS, ids=lambda part: getattr(part, "name", part))
@@ -80,6 +82,24 @@ def test_an_option_reaches_the_search_for_a_verdict() -> None:
         whole = verify_trained(model, graph, 8)
     assert sum(len(case.upper) for case in full.cases) < sum(len(case.upper) for case in whole.cases)
     assert full.to_bytes() == verify_trained(model, graph, 8).to_bytes()
+
+
+def test_an_option_reaches_the_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where inputs of this length get no minimum, none is sought."""
+    model = restrict.load("random:layers=2,heads=2,states=3,seed=1")
+    word = [sorted(model.alphabet)[0]] * (9 - len(model.markers))
+    monkeypatch.setattr("restrict.optimum.explain.minimum", lambda *_: pytest.fail("sought"))
+    with changed(OPTIMUM, length=0):
+        assert explain(model, word)[0].certificate is not None
+    with pytest.raises(pytest.fail.Exception, match="sought"):
+        explain(model, word)
+
+
+def test_the_ablation_sums_bounds_and_explanations() -> None:
+    (bound, size, nodes), seconds = ablation.optima([("random:layers=2,heads=2,states=3,seed=1", 9)], 2)
+    assert min(bound, size, nodes) > 0
+    assert ablation.SEARCHES["optimum"].run({"widenings": 24}, [], 2)[0] == (0, 0, 0)
+    assert seconds > 0
 
 
 def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
