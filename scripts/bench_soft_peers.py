@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from harness import arguments, head, line, written
 
-from restrict.soft.trained import verdict
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import load
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import Case, Search
+from restrict.soft.trained.verdict import Case, Open, Search
 
 CELLS, ROUNDS = 40, 60
 WAYS = ("interval softmax", "boxes of scores and values", "coupled", "automaton")
@@ -96,7 +96,7 @@ class Peer(Search):
         """None: it would need the automaton."""
         return -np.inf
 
-    def case(self, key: Key) -> Case | verdict.Open:
+    def case(self, key: Key) -> Case | Open:
         """In the coordinates of all values."""
         return self.attempt(key)
 
@@ -104,7 +104,7 @@ class Peer(Search):
 class Ours(Search):
     """The search, in the coordinates of all values."""
 
-    def case(self, key: Key) -> Case | verdict.Open:
+    def case(self, key: Key) -> Case | Open:
         """In the coordinates of all values."""
         return self.attempt(key)
 
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("-n", default="8,30,100")
     parser.add_argument("--only", default="", help="names that contain one of these, separated by commas")
     options, table = parser.parse_args(), []
-    verdict.CELLS = CELLS
+    OPTIONS.cells = CELLS
     print("ways: " + ", ".join(WAYS))
     print(head(("model", "n", "cases", "radius", "decided", "seconds")), flush=True)
     for path in sorted(options.folder.glob("*.safetensors")):

@@ -34,7 +34,8 @@ from restrict.model.program import Model
 from restrict.model.source import load
 from restrict.model.task import Task as Job
 from restrict.optimum.box_search import BoxSearch, FoundBox
-from restrict.optimum.lower_bound import CHEAP, CHECKED_A_SECOND, GRACE, STEP, _Proving, lower_bound
+from restrict.optimum.lower_bound import CHECKED_A_SECOND, GRACE, _Proving, lower_bound
+from restrict.optimum.options import OPTIONS
 from tests import generator, naive
 from tests.commands import succeeded, typed
 from tests.fuzzing.at_one_length import least_forcing
@@ -586,10 +587,11 @@ def test_levels_are_skipped_only_where_the_last_one_was_cheap() -> None:
     """A tree three levels on has hundreds of times as many nodes: it would not end, and prove nothing."""
     job = Job.of(load("random:layers=2,heads=2,states=4,seed=2"), 40, target="last", seed=0, time=None, progress=None)
     search = _Proving(job, 39)
-    search.upper, search.before, search.nodes = STEP + 4, 5, 5 + CHEAP
-    assert search._next(STEP, None) == STEP + 3
+    step = OPTIONS.step
+    search.upper, search.before, search.nodes = step + 4, 5, 5 + OPTIONS.cheap
+    assert search._next(step, None) == step + 3
     search.nodes += 1
-    assert search._next(STEP, None) == STEP + 1
+    assert search._next(step, None) == step + 1
 
 
 # ----------------------------------------------------------------

@@ -13,10 +13,10 @@ from restrict.base.deadline import Deadline, OutOfTime
 from restrict.force.looking import Looking
 from restrict.model.program import Model
 from restrict.model.task import Task
-from restrict.optimum import explain as explaining
 from restrict.optimum import minimum as searching
 from restrict.optimum.explain import explain
 from restrict.optimum.minimum import Blocks, minimum
+from restrict.optimum.options import OPTIONS
 from restrict.optimum.quickxplain import quickxplain
 from restrict.sat.hitting_sets import Priced, reduced
 from restrict.sat.limit import Budget
@@ -162,7 +162,7 @@ def test_an_explanation_chosen_from_a_part_of_the_input_is_minimal(
     case: Case, time: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on long inputs: only what the output reads is chosen from; with weights and a time limit, too."""
-    monkeypatch.setattr(explaining, "QUICK_LENGTH", 1)
+    monkeypatch.setattr(OPTIONS, "quick_length", 1)
     truth, x = sufficient(case), symbols(case)
     shows = confirmed(asked(case[1], x, len(x) + len(case[1].markers)))
     for weights in ({}, {i: 1 + i % 3 for i in x}):

@@ -1,4 +1,4 @@
-"""The options of the search: one table, each within its range, and each does what its row says."""
+"""The options of a search: one table each, within its range, and each does what its row says."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -6,27 +6,36 @@ from types import SimpleNamespace
 import pytest
 
 import restrict
-from restrict.force.options import OPTIONS, Option, table
+from restrict.base.options import Option, changed, table
+from restrict.force.options import OPTIONS, SearchOptions
 from restrict.force.search import GoalSearch
 from restrict.model.task import Task
+from restrict.optimum.explain import explain
+from restrict.optimum.options import OPTIONS as OPTIMUM
+from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.options import OPTIONS as VERDICT
+from tests import verdict_cases
 from tests.test_architecture import load_script
 
 ablation = load_script("ablation")
+ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in search.rows]
+DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
 
 
-@pytest.mark.parametrize("option", table(), ids=lambda option: option.name)
-def test_each_option_is_within_its_range_and_off_is_another_value(option: Option) -> None:
-    assert option.value == getattr(OPTIONS, option.name)
+@pytest.mark.parametrize(("search", "option"), ROWS, ids=lambda part: getattr(part, "name", part))
+def test_each_option_is_within_its_range_and_off_is_another_value(search: str, option: Option) -> None:
+    assert option.value == getattr(DEFAULTS[search], option.name)
     assert option.meaning
     assert option.off != option.value
-    for value in option.value if isinstance(option.value, tuple) else (option.value,):
-        assert option.least is not None
-        assert option.most is not None
-        assert option.least <= value <= option.most
+    assert option.least is not None
+    assert option.most is not None
+    for which in (option.value, option.value if option.off is None else option.off):
+        for value in which if isinstance(which, tuple) else (which,):
+            assert option.least <= value <= option.most
 
 
 def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:
-    found = {option.name: dict(ablation.variants(option)) for option in table()}
+    found = {option.name: dict(ablation.variants(option)) for option in table(SearchOptions)}
     assert found["more_work"] == {"off": 1, "doubled": 2 * OPTIONS.more_work}
     assert found["by_node"] == {"off": 0.0, "doubled": 1.0}
     assert found["noise"]["doubled"] == tuple(2 * x for x in OPTIONS.noise)
@@ -48,6 +57,51 @@ def test_an_option_reaches_the_search() -> None:
     assert short.best.count >= full.best.count
 
 
+def test_an_option_that_a_process_shares_is_as_before_afterwards() -> None:
+    """Also where something fails; and where one of the names is none, nothing is changed."""
+    before = replace(VERDICT)
+
+    def fails(**values: int) -> None:
+        with changed(VERDICT, **values):
+            assert all(getattr(VERDICT, name) == value for name, value in values.items())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails(cells=3, few=1)
+    assert before == VERDICT
+    with pytest.raises(AttributeError):
+        fails(cells=3, none=1)
+    assert before == VERDICT
+
+
+def test_an_option_reaches_the_search_for_a_verdict() -> None:
+    """Without few coordinates at first a case has all of them."""
+    model, graph = verdict_cases.loaded("tomita2-1l1h16d")
+    full = verify_trained(model, graph, 8)
+    with changed(VERDICT, coarse=()):
+        whole = verify_trained(model, graph, 8)
+    assert sum(len(case.upper) for case in full.cases) < sum(len(case.upper) for case in whole.cases)
+    assert full.to_bytes() == verify_trained(model, graph, 8).to_bytes()
+
+
+def test_an_option_reaches_the_explanations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where inputs of this length get no minimum, none is sought."""
+    model = restrict.load("random:layers=2,heads=2,states=3,seed=1")
+    word = [sorted(model.alphabet)[0]] * (9 - len(model.markers))
+    monkeypatch.setattr("restrict.optimum.explain.minimum", lambda *_: pytest.fail("sought"))
+    with changed(OPTIMUM, length=0):
+        assert explain(model, word)[0].certificate is not None
+    with pytest.raises(pytest.fail.Exception, match="sought"):
+        explain(model, word)
+
+
+def test_the_ablation_sums_bounds_and_explanations() -> None:
+    (bound, size, nodes), seconds = ablation.optima([("random:layers=2,heads=2,states=3,seed=1", 9)], 2)
+    assert min(bound, size, nodes) > 0
+    assert ablation.SEARCHES["optimum"].run({"widenings": 24}, [], 2)[0] == (0, 0, 0)
+    assert seconds > 0
+
+
 def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is found, all positions count."""
 
@@ -60,4 +114,23 @@ def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -
             assert self.state.work == 10
 
     monkeypatch.setattr(ablation, "GoalSearch", Found)
-    assert ablation.measured(OPTIONS, [("instances/contains-one.json", 9)], 2)[:2] == (12, 20)
+    assert ablation.measured(OPTIONS, [("instances/contains-one.json", 9)], 2)[0] == (12, 20)
+
+
+def test_the_ablation_of_verdicts_counts_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong word that is shortest decides its own length, too; every other value is that of one option."""
+    models = [model for model in ablation.CHECKPOINTS if "contains-aba-1l" in model[0]]
+    (proved, cells, size), seconds = ablation.verdicts(models)
+    assert (proved, cells) == (3, 7)
+    assert size > 1000
+    assert seconds > 0
+    seen: list[int] = []
+
+    def noted(_: object) -> tuple[tuple[int, ...], float]:
+        seen.append(VERDICT.cells)
+        return (1, 2, 3), 0.0
+
+    monkeypatch.setattr(ablation, "verdicts", noted)
+    search = ablation.SEARCHES["verdict"]
+    assert search.run({"cells": 7}, [], 1) == search.run({}, [], 1) == ((1, 2, 3), 0.0)
+    assert seen == [7, VERDICT.cells]

@@ -33,6 +33,7 @@ from restrict.soft.trained.forms import Tail, leaves_of
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
 from restrict.soft.trained.hints import basis_document, case_document
 from restrict.soft.trained.model import Trained, forward, load
+from restrict.soft.trained.options import OPTIONS
 from tests import verdict_cases
 from tests.clock import quicker_than
 from tests.commands import failed, succeeded, typed
@@ -290,10 +291,10 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4))
 def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
-    monkeypatch.setattr(search_module, "COARSE", ())
-    monkeypatch.setattr(search_module, "FEW", 0)
-    monkeypatch.setattr(search_module, "SHORTEST", 1)
-    monkeypatch.setattr(search_module, "GAIN", 9.0)
+    monkeypatch.setattr(OPTIONS, "coarse", ())
+    monkeypatch.setattr(OPTIONS, "few", 0)
+    monkeypatch.setattr(OPTIONS, "shortest", 1)
+    monkeypatch.setattr(OPTIONS, "gain", 9.0)
     rng = np.random.default_rng(seed)
     model, _, graph = verdict_cases.random_case(rng)
     found = verify_trained(model, graph, int(rng.integers(1, 5)), seconds=60)
@@ -488,7 +489,7 @@ def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest
 
 def test_every_prefix_below_a_short_wrong_word_is_a_case_of_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     """However hard its cases are: the halving of cells is left out, and with it most of the search."""
-    monkeypatch.setattr(search_module, "CELLS", 1)
+    monkeypatch.setattr(OPTIONS, "cells", 1)
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph, 40)
     assert (found.status, found.shortest, found.memory) == ("wrong", True, ("all symbols",))
@@ -509,7 +510,7 @@ def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest
         assert finer.of[finer.state(word)] == graph.state(word)
     assert len(seen) == len(words)
     assert finer.state((0, 1, 0, 1)) == finer.state((1, 1, 1, 1, 0, 1))
-    monkeypatch.setattr(memory, "SINGLE", len(words))
+    monkeypatch.setattr(OPTIONS, "single", len(words))
     assert memory.singles(graph, 3) is not None
     assert memory.singles(graph, 4) is None
 
@@ -517,23 +518,23 @@ def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest
 def test_more_prefixes_are_cases_of_their_own_where_one_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one cell for a case the model is not decided below its wrong word, and seven prefixes are too many to begin
     with; as many as the certificate has room for are tried before a shorter wrong word is said to be possible."""
-    monkeypatch.setattr(search_module, "CELLS", 1)
-    monkeypatch.setattr(decide, "QUICK", 1)
-    monkeypatch.setattr(memory, "SINGLE", 3)
+    monkeypatch.setattr(OPTIONS, "cells", 1)
+    monkeypatch.setattr(OPTIONS, "quick", 1)
+    monkeypatch.setattr(OPTIONS, "single", 3)
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph, 40)
     assert (found.status, found.shortest, found.memory) == ("wrong", True, decide.ALL)
     assert " shortest " in verify(model.content, found.to_bytes())
-    monkeypatch.setattr(decide, "ROOM", 3 * model.d)
+    monkeypatch.setattr(OPTIONS, "singles_room", 3 * model.d)
     assert verify_trained(model, graph, 40).memory == ("whether symbol 2 was seen",)
 
 
 def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """When it is over, the coarser graph is what is certified, if it says as much."""
-    for part, name in ((search_module, "CELLS"), (decide, "QUICK"), (memory, "SINGLE")):
-        monkeypatch.setattr(part, name, 1)
-    monkeypatch.setattr(decide, "ROOM", 0)
-    monkeypatch.setattr(decide, "BELOW", -1)
+    for name in ("cells", "quick", "single"):
+        monkeypatch.setattr(OPTIONS, name, 1)
+    monkeypatch.setattr(OPTIONS, "singles_room", 0)
+    monkeypatch.setattr(OPTIONS, "below", -1)
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph, 40)
     assert (found.status, found.shortest, found.memory) == ("wrong", False, ())
@@ -542,8 +543,7 @@ def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own(monkeypatch: p
 
 def test_the_first_symbols_are_remembered_where_an_early_case_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of an early case are few and far apart, so that no box holds them well."""
-    for part, name in ((search_module, "CELLS"), (decide, "CELLS"), (search_module.Search, "cells")):
-        monkeypatch.setattr(part, name, 1)
+    monkeypatch.setattr(OPTIONS, "cells", 1)
     model, _, graph, _ = verdict_cases.case("plain", 1)
     found = verify_trained(model, graph, 6)
     assert (found.status, found.memory) == ("right", ("the first 6 symbols",))
@@ -569,7 +569,7 @@ def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.Monkey
     """The checker's time grows with their number; without them the same cases are decided."""
     model, _, graph = claim("tomita2-1l1h16d")
     found = verify_trained(model, graph, 16)
-    monkeypatch.setattr(search_module, "COARSE", ())
+    monkeypatch.setattr(OPTIONS, "coarse", ())
     whole = verify_trained(model, graph, 16)
     assert (found.status, whole.status) == ("right", "right")
     sizes = [[len(case.upper) for case in each.cases] for each in (found, whole)]

@@ -31,6 +31,7 @@ from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.second import Layered, Second
 from restrict.soft.trained.stored import Array
 from tests import verdict_cases
@@ -355,7 +356,7 @@ def test_a_case_that_is_open_at_its_whole_node_is_decided_at_halves_of_it(
     model, _, graph, _ = case(seed)
 
     def found(leaves: int) -> bool:
-        monkeypatch.setattr(second, "LEAVES", (leaves, leaves))
+        monkeypatch.setattr(OPTIONS, "leaves", (leaves, leaves))
         search = Second(model, graph, 5, 0.2, 0)
         return all(isinstance(search.case(key), Layered) for key in graph.cases(5))
 
@@ -428,8 +429,8 @@ def test_trees_take_the_place_of_leaves_from_left_to_right() -> None:
 
 
 def test_more_short_words_are_run_where_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All words of two symbols: with a clock they are tried beyond the length where ``SHORT`` ends."""
-    monkeypatch.setattr(wrong, "MANY", wrong.MANY >> 3)
+    """All words of two symbols: with a clock they are tried beyond the length where ``short_words`` ends."""
+    monkeypatch.setattr(OPTIONS, "many_words", OPTIONS.many_words >> 3)
     model, _, _, _ = case(0)
     graph = Graph((tuple(0 for _ in model.tokens),), frozenset({0}), (0,), (frozenset(),))
     hunt = wrong.Hunt(model, graph, 14 if model.longest is None else min(14, model.longest))
@@ -437,7 +438,7 @@ def test_more_short_words_are_run_where_there_is_time(monkeypatch: pytest.Monkey
     few, many = hunt.short()[1], hunt.short(lambda: False)[1]
     assert few <= many
     assert hunt.short(lambda: True)[1] == few
-    assert many == hunt.n or len(model.tokens) ** (many + 1) > wrong.MANY
+    assert many == hunt.n or len(model.tokens) ** (many + 1) > OPTIONS.many_words
 
 
 # ---------------------------------------------------------------- claims
@@ -533,7 +534,7 @@ def test_every_prefix_below_a_short_wrong_word_is_a_case_of_its_own() -> None:
 
 
 def test_a_climb_finds_a_shorter_wrong_word_than_one_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrong, "CLIMB", 1 << 14)
+    monkeypatch.setattr(OPTIONS, "climb", 1 << 14)
     model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
     hunt, known = wrong.Hunt(model, graph, 10, seed=3), wrong.Wrong((1,) * 10, 0, 0.0)
     found = hunt.climbed(known, lambda: False)
@@ -671,11 +672,11 @@ def test_a_node_of_one_word_does_not_keep_its_axes(monkeypatch: pytest.MonkeyPat
     """A node is in the coordinates in which its sides add up to least, of the last ones of its symbol and state."""
     model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
     search = Second(model, graph, 12, 0.2, 0)
-    monkeypatch.setattr(second, "NEAR", 1e9)  # all are wide enough for coordinates of their own
+    monkeypatch.setattr(OPTIONS, "near", 1e9)  # all are wide enough for coordinates of their own
     for key in graph.cases(12):
         case, _ = search.node(key)
         numbers = search.turned[key[1], graph.roots[key[2]]]
-        least = min(search.boxed(key, number)[0] for number in numbers[-second.TURNS :])
+        least = min(search.boxed(key, number)[0] for number in numbers[-OPTIONS.node_turns :])
         assert search.boxed(key, case.basis)[0] <= least + 1e-9
     assert max(len(numbers) for numbers in search.turned.values()) > 1
 

@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 
 from restrict.base.errors import ModelError
+from restrict.base.options import HUGE
 from restrict.force.boxes import A_POSITION, Wish
 from restrict.force.committed import committed
 from restrict.force.first_layer import listed
@@ -20,7 +21,7 @@ from restrict.force.image import is_wide
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
-from restrict.force.options import HUGE, OPTIONS, SearchOptions
+from restrict.force.options import OPTIONS, SearchOptions
 from restrict.force.plan import OutOfRows, Planner, plannable
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head

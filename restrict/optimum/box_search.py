@@ -33,25 +33,12 @@ from restrict.force.on_demand import OnDemandState
 from restrict.force.state import LONG_LIST, MANY_VALUES, ForcingState
 from restrict.model.program import Head, Instance
 from restrict.model.shipped import Shipped
+from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Oracle
 
 Symbols = dict[int, tuple[int, ...]]
 """Positions with their allowed symbols (indices), ascending."""
 Accepts = Callable[[frozenset[str]], bool]
-GOALS = ((2, 0.0), (3, 0.5), (3, 1.0), (3, 1.0))
-"""Alternatives tried and noise of the goal-directed searches for one box."""
-WORK, MORE_WORK = 50_000, 2_000_000
-"""Effort of one search, and of the one that follows where all of these fail."""
-APART_WORK = 200_000
-"""Effort of the search for a box without given positions."""
-WIDENINGS = 24
-"""Sets of symbols tried at one position to allow more of them."""
-TOKENS = 24
-"""Positions that a goal-directed search may fix."""
-WORDS, ENOUGH = 200, 3
-"""Random words tried where the goals find nothing, and boxes made of them."""
-SAT_LENGTH, SAT_CLAUSES = 2_000, 500_000
-"""Up to this length, and this size of the formula, SAT is asked where everything else fails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +117,7 @@ def _attempted(ground: _Ground, attempt: _Attempt) -> tuple[FoundBox, ...] | Non
     search = BoxSearch(ground, attempt.seed, attempt.deadline)
     accepts = excluding(attempt.label)
     try:
-        box = search.by_goal(attempt.held, attempt.label, *GOALS[attempt.number], TOKENS, WORK)
+        box = search.by_goal(attempt.held, attempt.label, *OPTIONS.goals[attempt.number], OPTIONS.tokens, OPTIONS.work)
         if box is None or not accepts(search.run(box)[0]):
             return ()
         return (search.made_small(box, attempt.held, accepts),)
@@ -208,7 +195,7 @@ class BoxSearch:
         self.asked += 1
         attempts = [
             _Attempt(held, label, number, (*np.atleast_1d(self.seed), self.asked, number), self.deadline)
-            for number in range(len(GOALS))
+            for number in range(len(OPTIONS.goals))
         ]
         found: list[FoundBox] = []
         for boxes in each(_attempted, self.ground, attempts, here=not self._shared):
@@ -223,7 +210,7 @@ class BoxSearch:
         many disjoint boxes prove the optimum of models that are made of blocks, such as AND of ORs, at once. ``boxes``:
         how many boxes use them, at least 0; it sets the width of the search."""
         accepts = excluding(label)
-        box = self.by_goal({}, label, 2, 0.0, self.instance.n, APART_WORK, _Avoid(frozenset(used), boxes))
+        box = self.by_goal({}, label, 2, 0.0, self.instance.n, OPTIONS.apart_work, _Avoid(frozenset(used), boxes))
         if box is None or not accepts(self.run(box)[0]):
             return None
         return self.made_small(box, {}, accepts)
@@ -252,7 +239,7 @@ class BoxSearch:
             found = True
             yield box
         if not found and label is not None:
-            long = self.by_goal(held, label, 3, 0.0, self.instance.n, MORE_WORK) or self._by_sat(held, label)
+            long = self.by_goal(held, label, 3, 0.0, self.instance.n, OPTIONS.more_work) or self._by_sat(held, label)
             if long is not None and accepts(self.run(long)[0]):
                 yield long
 
@@ -288,8 +275,8 @@ class BoxSearch:
         return {p: tuple(v) for p, v in state.tokens.items() if p not in self.pinned}
 
     def _by_words(self, held: Symbols, accepts: Accepts) -> Iterator[Symbols]:
-        left = ENOUGH
-        for _ in range(WORDS):
+        left = OPTIONS.enough
+        for _ in range(OPTIONS.words):
             self.tick()
             word = _Word(self.instance)
             word.rng = self.rng
@@ -304,11 +291,13 @@ class BoxSearch:
                     return
 
     def _by_sat(self, held: Symbols, label: str) -> Symbols | None:
-        if self.instance.n > SAT_LENGTH:
+        if self.instance.n > OPTIONS.box_sat_length:
             return None
         fixed = {p: allowed[0] for p, allowed in held.items()}
         try:
-            oracle = Oracle.of(self.instance, self.position, fixed, deadline=self.deadline, most=SAT_CLAUSES)
+            oracle = Oracle.of(
+                self.instance, self.position, fixed, deadline=self.deadline, most=OPTIONS.box_sat_clauses
+            )
         except ResourceLimit:
             return None
         if label not in oracle.other:
@@ -350,7 +339,7 @@ class BoxSearch:
 
     def _ruled_out(self, box: Symbols, p: int, ruled_out: list[int], accepts: Accepts) -> list[int]:
         """Symbols to rule out at a position: smaller and smaller parts are allowed again where that does no harm."""
-        size, left = len(ruled_out) // 2, WIDENINGS
+        size, left = len(ruled_out) // 2, OPTIONS.widenings
         while size and left > 0:
             for start in range(0, len(ruled_out), size)[::-1]:
                 fewer = ruled_out[:start] + ruled_out[start + size :]

@@ -39,28 +39,16 @@ from restrict.model.arguments import the_integer, the_model
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Target, Task
-from restrict.optimum.minimum import LENGTH, ROUNDS, SHORT, Blocks, Minimum, minimum
+from restrict.optimum.minimum import Blocks, Minimum, minimum
+from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.quickxplain import quickxplain
 from restrict.optimum.sensitivity import force, input_of, sensitive_block
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.trial.certificate import try_forced
 
-ORDERS, LONG_ORDERS, SAT_ORDERS = 3, 9, 4
-"""Orders of deletion for one explanation, besides two of QuickXplain; their number where no lighter one is sought by
-hitting sets; and orders of deletion by SAT."""
 MOST = 1_000_001
 """The number of explanations that are asked for must be below this."""
-CONFIRM_TRIES = 50
-"""Minimum explanations tried until the abstract run confirms one."""
-QUICK_LENGTH = 1_000
-"""The longest input of which QuickXplain takes all, not only what the output reads. (Large explanations are smaller
-within what is read, and deletion is faster: 52 against 55 positions, and 154 against 163, on random models of three
-layers, n = 400, and of 16 states, n = 800.)"""
-EFFORT, SHORT_EFFORT = 2_500_000, 5_000_000
-"""Nodes of all runs of the search for a lighter explanation, without ``time``; the second one up to ``SHORT``."""
-SAT_LENGTH = 100
-"""Up to this length SAT on the exact cone says, unasked, whether an explanation is minimal for the model, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +96,7 @@ class _Question:
         self.blocks = Blocks(self.task, self.word, self.given, self.label, self.rng, self.runs)
         self.abstractly = self.blocks.abstractly
         self.part, self.shrunk = self._part(), False
-        if self.instance.n > QUICK_LENGTH:
+        if self.instance.n > OPTIONS.quick_length:
             self.blocks.among = self.part
 
     def _part(self) -> Cube:
@@ -229,17 +217,18 @@ def explain(
 def _one(question: _Question, exact: bool) -> Explanation:
     """One explanation: minimal, then lighter by hitting sets of blocks from words; if that leaves it open, by SAT."""
     best = _minimal(question)
-    if question.instance.n > LENGTH:
+    if question.instance.n > OPTIONS.length:
         best = _by_goals(question, best)
     found = Minimum(best, 0)
-    if exact or question.instance.n <= LENGTH:
-        effort = SHORT_EFFORT if question.instance.n <= SHORT else EFFORT
+    if exact or question.instance.n <= OPTIONS.length:
+        effort = OPTIONS.short_effort if question.instance.n <= OPTIONS.short else OPTIONS.effort
         limit = None if exact or question.deadline.moment is not None else effort
-        found = minimum(question.blocks, best, question.read, question.weights, ROUNDS * (10 if exact else 1), limit)
+        rounds = OPTIONS.rounds * (10 if exact else 1)
+        found = minimum(question.blocks, best, question.read, question.weights, rounds, limit)
         if found.cube is best and not found.complete and found.lower < question.weight(best):
             found = replace(found, cube=_by_goals(question, best))
     plain = question.result(found.cube, None, found.lower, found.certificate)
-    if plain.minimum or question.deadline.passed or not (exact or question.instance.n <= SAT_LENGTH):
+    if plain.minimum or question.deadline.passed or not (exact or question.instance.n <= OPTIONS.minimal_length):
         return plain
     with suppress(ResourceLimit), question.deadline.ends():
         return _by_sat(question, replace(found, certificate=plain.certificate), exact)
@@ -263,7 +252,7 @@ def _by_sat(question: _Question, found: Minimum, exact: bool) -> Explanation:
 
 def _oracle(question: _Question, exact: bool) -> Oracle | None:
     """SAT on the cone under the given positions; where it is not ``exact`` that is asked for, only if it is cheap."""
-    if not exact and question.instance.n > SAT_LENGTH:
+    if not exact and question.instance.n > OPTIONS.minimal_length:
         return None
     try:
         return Oracle.of(question.instance, question.position, question.given, deadline=question.deadline)
@@ -299,7 +288,7 @@ def _minimal(question: _Question) -> Cube:
             question.task.tell("the first explanation", question.weight(best))
             order = sorted(among, key=lambda i: (weights.get(i, 1), sign * i))
             best = min(best, quickxplain(question.abstractly, among, order), key=question.weight)
-        for _ in range(LONG_ORDERS if question.instance.n > LENGTH else ORDERS):
+        for _ in range(OPTIONS.long_orders if question.instance.n > OPTIONS.length else OPTIONS.orders):
             question.task.tell("orders of deletion", question.weight(best))
             found = shrink(question.abstractly, question.part, question.order(question.part))
             question.shrunk = True
@@ -314,7 +303,7 @@ def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> C
         return best
     other, cubes = oracle.other[question.label], [best]
     with question.deadline.ends():
-        for turn in range(1 + SAT_ORDERS):
+        for turn in range(1 + OPTIONS.sat_orders):
             question.task.tell("deletion by SAT", question.weight(best))
             start = question.blocks.among if turn else best
             cubes.append(oracle.shrink(start, other, question.order(start)))
@@ -403,7 +392,7 @@ def _minimum(question: _Question, oracle: Oracle) -> Iterator[tuple[Cube, int]]:
 
 def _confirmed_minimum(question: _Question, oracle: Oracle) -> tuple[Cube, int]:
     """A minimum explanation, one that the abstract run confirms if there is one among the first."""
-    answers = islice(_minimum(question, oracle), CONFIRM_TRIES)
+    answers = islice(_minimum(question, oracle), OPTIONS.confirm_tries)
     first, lower = next(answers)
     with question.deadline.ends():
         for cube, _ in chain([(first, lower)], answers):

@@ -29,28 +29,17 @@ from restrict.model.arguments import the_integer
 from restrict.model.program import Instance, Model
 from restrict.model.task import Target, Task
 from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
+from restrict.optimum.options import OPTIONS
 from restrict.trial.certificate import try_boxes, try_certificate
 
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
 MANY_LABELS = 64
 """With more labels than this only those that boxes show are named; the bound for the others is one number."""
-BOXES, NODES, PLAIN_NODES = 4_000, 40_000_000, 400_000
-"""Boxes, and nodes of one tree, at most; nodes where the symbols are too many for a compiled run, a hundred times as
-slow."""
-MOST_APART = 256
-"""Disjoint boxes of one label that are looked for at first."""
-HARVEST = 20_000
-"""Nodes of one tree over the boxes found so far, when a search that took larger steps is over."""
 CHECK, CHECKED_A_SECOND = 20_000_000, 2_000_000
 """Steps that the check of what was found may take; and about how many it does in a second."""
 GRACE = 1.0
 """Seconds for what comes after a search whose time is over, or that Ctrl-C has ended: boxes are left out that long at
 most, and a check that takes longer is not made."""
-TRIMMED = 10_000_000
-"""Nodes of one tree, at most, by which boxes are left out."""
-STEP, CHEAP = 6, 1_000
-"""From level ``STEP`` on, the next one is at most twice as far, if the last one's trees had at most ``CHEAP`` nodes: as
-for models that are made of blocks. Else a tree several levels on would not end, and prove nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +178,7 @@ class _Proving:
         """Start with disjoint boxes for each label, while a single search finds one more."""
         if self.many:
             return
-        enough = min(x for x in (self.upper, None if k is None else k + 1, MOST_APART) if x is not None)
+        enough = min(x for x in (self.upper, None if k is None else k + 1, OPTIONS.most_apart) if x is not None)
         for label in self._labels():
             used: set[int] = set()
             for count in range(1, enough + 1):
@@ -201,8 +190,8 @@ class _Proving:
                 used.update(box.symbols)
 
     def _add(self, box: FoundBox) -> Mapping[int, int]:
-        if len(self.boxes) >= BOXES:
-            raise ResourceLimit(f"more than {BOXES} boxes")
+        if len(self.boxes) >= OPTIONS.boxes:
+            raise ResourceLimit(f"more than {OPTIONS.boxes} boxes")
         self.boxes.append(box)
         self.bits.append(box.bits)
         return self.bits[-1]
@@ -210,7 +199,7 @@ class _Proving:
     def _next(self, level: int, k: int | None) -> int:
         """The level after this one: the next, or a larger step where this was cheap and an upper bound is far away."""
         goal = min(x for x in (self.upper and self.upper - 1, k, self.letters) if x is not None)
-        small = level < STEP or self.nodes - self.before > CHEAP
+        small = level < OPTIONS.step or self.nodes - self.before > OPTIONS.cheap
         return level + 1 if small else max(level + 1, min(2 * level, goal))
 
     def _level(self, level: int) -> None:
@@ -244,7 +233,8 @@ class _Proving:
             return [self._add(box) for box in found]
 
         boxes: list[Mapping[int, int]] = [self.bits[t] for t in mine]
-        tick, most = self.task.deadline.check, NODES if self.everything.bit_length() <= SYMBOLS else PLAIN_NODES
+        tick = self.task.deadline.check
+        most = OPTIONS.nodes if self.everything.bit_length() <= SYMBOLS else OPTIONS.plain_nodes
         tree = HittingTree(boxes, self.everything, level, more, most, charge=lambda steps: tick())
         first = len(self.boxes)
         try:
@@ -299,7 +289,12 @@ class _Proving:
             mine = self._without(label)
             while level + 1 < self.tried:
                 tree = HittingTree(
-                    [self.bits[t] for t in mine], self.everything, level + 1, None, HARVEST, lambda steps: rest.check()
+                    [self.bits[t] for t in mine],
+                    self.everything,
+                    level + 1,
+                    None,
+                    OPTIONS.harvest,
+                    lambda steps: rest.check(),
                 )
                 try:
                     tree.run()
@@ -317,7 +312,9 @@ class _Proving:
         mine = self._without(label)
         with rest.ends(), suppress(ResourceLimit):
             bits: list[Mapping[int, int]] = [self.bits[t] for t in mine]
-            return [mine[t] for t in needed(bits, self.everything, level, TRIMMED, lambda steps: rest.check())[0]]
+            return [
+                mine[t] for t in needed(bits, self.everything, level, OPTIONS.trimmed, lambda steps: rest.check())[0]
+            ]
         return self.used.get(label, mine)
 
     def result(self, stopped: Stopped) -> Bounds:

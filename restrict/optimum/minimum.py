@@ -30,40 +30,19 @@ from restrict.certificate.certificate import Certificate
 from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
 from restrict.force.looking import Looking
 from restrict.model.task import Task
+from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.quickxplain import quickxplain
 from restrict.optimum.sensitivity import Flips
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.sat.limit import Budget
 
-DIVES, FEW_DIVES, STEP, TINY = 40, 8, 8, 1e-9
-"""Dives without another label, after which SAT is asked or the proposal is left undecided, and where SAT is in reach;
-the part of the open tokens that one step of a dive sets; and what is added to a weight that may be 0."""
-FAILS, FIRST_FAILS, MORE_WORDS, SLOW_WORDS = 6, 80, 2_000, 300
-"""Random words with no other label among them: after so many no further disjoint block is expected; a proof is tried;
-SAT is asked or the proposal is left undecided (the last number is for runs that are not on kernels)."""
-APART = 8
-"""Disjoint blocks that one proposal adds, at most; half as many by dives."""
-LEAVES, SMALL_TREE = 256, 64
-"""Leaves of the tree of one proposal, and of the trees that deletion may use."""
-LOOKS_FIRST, LOOKS_OTHERS, LOOKS, SHORT = 2_500, 800, 12_000, 128
-"""Runs that choosing the questions of a larger tree may take: for the first minimum set, for each further one, and
-later; and the length up to which this is done, and more spent on the first one. Of longer inputs no larger tree is
-asked for where the effort is limited: it takes seconds, and on ten random models (2 layers, 4 heads, n = 200 to 800)
-none was found."""
-LIGHTER, NEVER_SPENT = 600_000, 2**62
-"""Nodes that deletion by trees may cost beyond the rest; and no limit."""
-LENGTH, ROUNDS = 20_000, 200
-"""Longest input for which this is done by default, and its proposals at most."""
-RESERVE, AFTER = 6, 10_000_000
-"""The last part of the effort is without SAT, and with an explanation from every proposal; and the nodes that may be
-spent once the bound stands, where there is no limit before."""
-ALTERNATIVES, HARD = 8, 4_000
-"""Further minimum sets for which a small tree is sought before a large one; and the conflicts of a proposal from which
-an explanation is made of it at once, since there may be no other."""
-SAT_LENGTH, CLAUSES, CLAUSE, CONFLICT = 1_000, 60_000, 8, 20
-"""Longest input, and largest formula of what is left under a proposal, for which SAT is asked; what a clause costs to
-write, and a conflict of the search for a hitting set to meet, in nodes of a run."""
+TINY = 1e-9
+"""What is added to a weight that may be 0."""
+NEVER_SPENT = 2**62
+"""No limit."""
+CLAUSE, CONFLICT = 8, 20
+"""What a clause costs to write, and a conflict of the search for a hitting set to meet, in nodes of a run."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +122,7 @@ class Blocks:
                 i: t / (weight[i] + TINY)
                 for i, t in zip(sorted(weight), self.rng.exponential(size=len(weight)), strict=True)
             }
-            drawn = sorted(waits, key=waits.__getitem__)[: 1 + len(waits) // STEP]
+            drawn = sorted(waits, key=waits.__getitem__)[: 1 + len(waits) // OPTIONS.dive_step]
             step = {i: int(self.rng.integers(self.symbols)) for i in drawn}
             while (labels := self.shared.labels(fixed | step)) == {self.label} and len(step) > 1:
                 step = dict(list(step.items())[: len(step) // 2])
@@ -192,9 +171,9 @@ class Blocks:
         """A block that leaves a set of positions alone, exactly. Gives the new symbols by position, subset-minimal, or
         ``None``: there is no block, so the cube explains."""
         fixed, deadline = {**self.given, **cube}, self.task.deadline
-        self.shared.spent += CLAUSE * CLAUSES
-        oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=CLAUSES)
-        self.shared.spent -= CLAUSE * (CLAUSES - len(oracle.code.clauses))
+        self.shared.spent += CLAUSE * OPTIONS.clauses
+        oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=OPTIONS.clauses)
+        self.shared.spent -= CLAUSE * (OPTIONS.clauses - len(oracle.code.clauses))
         if self.label not in oracle.other or len(oracle.other) == 1:
             return None
         found = oracle.find({}, oracle.other[self.label])
@@ -231,7 +210,7 @@ class _Closing:
         self.hitter = Priced(prices, blocks.task.deadline, self.budget)
         self.take(known)
         self.lower, self.bounding, self.complete = 0, True, False
-        self.reserve, self.patient = blocks.left // RESERVE, blocks.last == NEVER_SPENT
+        self.reserve, self.patient = blocks.left // OPTIONS.reserve, blocks.last == NEVER_SPENT
 
     def take(self, cube: Cube, proof: Certificate | None = None) -> None:
         """This explains: as long as none is lighter, it is the answer."""
@@ -294,10 +273,10 @@ class _Closing:
             if least:
                 self.by_sat += [] if open_ else [cube]
                 self.bounding = False
-                self.blocks.last = min(self.blocks.last, self.blocks.shared.spent + AFTER)
-            if self.proved(cube, LOOKS_FIRST if least else 0):
+                self.blocks.last = min(self.blocks.last, self.blocks.shared.spent + OPTIONS.after)
+            if self.proved(cube, OPTIONS.looks_first if least else 0):
                 return False
-        if sparing or not found or self.hard > HARD:
+        if sparing or not found or self.hard > OPTIONS.hard:
             self.complete_it(cube)
         for block in found or self.blocks.by_runs(cube):
             self.hitter.add(block)
@@ -315,10 +294,10 @@ class _Closing:
     def proved(self, cube: Cube, looks: int) -> bool:
         """Whether a tree of cases shows that a proposal explains that no block contradicts: then it is the answer.
         ``looks``: the runs that choosing its questions may take, in short inputs and where there is no limit."""
-        short = self.blocks.instance.n <= SHORT
-        looks = looks if short else min(looks, LOOKS) if self.patient else 0
+        short = self.blocks.instance.n <= OPTIONS.short
+        looks = looks if short else min(looks, OPTIONS.looks) if self.patient else 0
         fixed = {**self.blocks.given, **cube}
-        most = MOST_LEAVES if looks else LEAVES
+        most = MOST_LEAVES if looks else OPTIONS.leaves
         proof = confirm_by_tree(self.blocks.task, fixed, most, looks, self.blocks.shared)
         if proof is not None:
             self.take(cube, proof)
@@ -329,8 +308,8 @@ class _Closing:
         are tried before a large tree of the first may take what effort is left (110 inputs of 2 layers, 4 heads, n = 60
         to 100: 2708 positions, and 2719 where the large tree came first)."""
         others = self.others() if self.by_sat else iter(())
-        large = [(cube, MOST_LOOKS) for cube in self.by_sat[: ALTERNATIVES if self.patient else 1]]
-        some = ((cube, LOOKS_OTHERS) for cube in islice(others, ALTERNATIVES))
+        large = [(cube, MOST_LOOKS) for cube in self.by_sat[: OPTIONS.alternatives if self.patient else 1]]
+        some = ((cube, OPTIONS.looks_others) for cube in islice(others, OPTIONS.alternatives))
         for cube, looks in chain(some, large, ((cube, 0) for cube in others)):
             if self.blocks.left <= 0 or self.proved(cube, looks):
                 return
@@ -358,28 +337,28 @@ class _Closing:
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
     """Deletion, where a small tree of cases shows that the rest explains."""
     if blocks.last != NEVER_SPENT:
-        blocks.last = blocks.shared.spent + LIGHTER
+        blocks.last = blocks.shared.spent + OPTIONS.lighter
     for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
         if blocks.left < 0:
             break
         rest = {j: a for j, a in known.items() if j != i}
-        if blocks.by_words(set(rest), FIRST_FAILS) is None:
-            tree = find_tree(blocks.task, {**blocks.given, **rest}, SMALL_TREE, 0, blocks.shared)
+        if blocks.by_words(set(rest), OPTIONS.first_fails) is None:
+            tree = find_tree(blocks.task, {**blocks.given, **rest}, OPTIONS.small_tree, 0, blocks.shared)
             known = known if tree is None else rest
     return known
 
 
 def _missed(blocks: Blocks, cube: Cube, exactly: bool) -> tuple[list[Cube], bool]:
     """Disjoint blocks that a proposal does not hit, and whether "none" is left open; by SAT, too, if ``exactly``."""
-    first, open_, by_words = blocks.by_words(set(cube), FIRST_FAILS), False, True
+    first, open_, by_words = blocks.by_words(set(cube), OPTIONS.first_fails), False, True
     if first is None:
         by_words = False
-        first, open_ = _settled(blocks, cube) if exactly else (blocks.by_dives(cube, FEW_DIVES), True)
+        first, open_ = _settled(blocks, cube) if exactly else (blocks.by_dives(cube, OPTIONS.few_dives), True)
     if first is None:
         return [], open_
     agreed, found = {*cube, *first}, [first]
-    while len(found) < (APART if by_words else APART // 2):
-        block = blocks.by_words(agreed, FAILS) if by_words else blocks.by_dives(agreed, 1)
+    while len(found) < (OPTIONS.apart if by_words else OPTIONS.apart // 2):
+        block = blocks.by_words(agreed, OPTIONS.fails) if by_words else blocks.by_dives(agreed, 1)
         if block is None:
             break
         agreed.update(block)
@@ -389,8 +368,8 @@ def _missed(blocks: Blocks, cube: Cube, exactly: bool) -> tuple[list[Cube], bool
 
 def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
     """A block where words found none at first, by SAT, or by more words; whether "none" is left open."""
-    asks = blocks.instance.n <= SAT_LENGTH and blocks.fits
-    block = blocks.by_dives(cube, FEW_DIVES if asks else DIVES)
+    asks = blocks.instance.n <= OPTIONS.sat_length and blocks.fits
+    block = blocks.by_dives(cube, OPTIONS.few_dives if asks else OPTIONS.dives)
     if block is not None:
         return block, False
     if asks:
@@ -399,6 +378,6 @@ def _settled(blocks: Blocks, cube: Cube) -> tuple[Cube | None, bool]:
         except ResourceLimit:
             blocks.fits = False
     free = len(blocks.word) - len(blocks.given) - len(cube)
-    most = SLOW_WORDS if blocks.shared.compiled is None else MORE_WORDS
+    most = OPTIONS.slow_words if blocks.shared.compiled is None else OPTIONS.more_words
     block = blocks.by_words(set(cube), min(most, 2 * blocks.symbols ** min(free, 12)))
     return block, block is None

@@ -14,15 +14,10 @@ from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import Graph, traced
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
-STARTS, STEPS = 4, 6
-"""Random words that an attack starts from, beside the mean of all values, and linearisations from each."""
-WORST = 2
-"""Labels of one case that are attacked: those of the least margin at the mean."""
-GRID = 8
-"""Positions of a first round."""
 Key = tuple[int, int, int]
 Word = tuple[int, ...]
 
@@ -95,14 +90,14 @@ class Attack:
         weights = weights or [self.atoms.weights(h, i, a) for h in range(self.atoms.heads)]
         asked = self.graph.asked[q]
         start, seen = self.atoms.x[i, a] + self.atoms.bias, set[Word]()
-        for number in range(STARTS + 1):
+        for number in range(OPTIONS.starts + 1):
             if number:
                 word = self.longest(key, self.rng.normal(size=weights[0].shape))
             else:
                 gradient = -self.label(start + self.mean, label, asked)[1]
                 parts = [w * (self.atoms.v[h, : i + 1] @ gradient) for h, w in enumerate(weights)]
                 word = self.longest(key, np.sum(parts, axis=0))
-            for _ in range(STEPS):
+            for _ in range(OPTIONS.steps):
                 if word in seen:
                     break
                 seen.add(word)
@@ -118,7 +113,7 @@ class Attack:
         """The labels that have the least margin at the mean of all values."""
         y = self.atoms.x[key[0], key[1]] + self.atoms.bias + self.mean
         asked, said = self.graph.asked[key[2]], self.forward(y)[-1]
-        order = np.argsort(asked.rows(said) @ said, kind="stable")[:WORST]
+        order = np.argsort(asked.rows(said) @ said, kind="stable")[: OPTIONS.worst]
         return [self.graph.labels[p] for p in asked.places[order]]
 
     def at(self, cases: list[Key]) -> Word | None:

@@ -12,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import F64
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
 
 CURVED = 0.83
 """Above the second derivative of the GELU (Lemma 3)."""
 LONG = 32
 """Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
-PIECES = 16
-"""The most pieces of a neuron's range, at whose width the grid begins."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
@@ -187,7 +186,7 @@ def _bent(activation: int, low: F64, high: F64) -> tuple[F64, F64, F64]:
         step, xs = np.zeros_like(width), np.stack([low, np.clip(0.0, low, high), high])
         ys = np.maximum(xs, 0.0)
     else:
-        pieces = 2 + np.minimum(12 * width, PIECES - 2).astype(np.int64)
+        pieces = 2 + np.minimum(12 * width, OPTIONS.pieces - 2).astype(np.int64)
         step = np.exp2(np.floor(np.log2(np.maximum(width, 1e-12) / pieces)))
         grid = np.arange(2 * pieces.max(initial=1) + 2)[:, None]  # some of them at an end
         xs = np.clip((np.floor(low / step) + grid) * step, low, high)

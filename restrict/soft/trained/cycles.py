@@ -16,8 +16,9 @@ from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import FEW, SHORTEST, Case, Open, Search
+from restrict.soft.trained.verdict import Case, Open, Search
 
 ALL = -1
 """The end of the block of all lengths."""
@@ -107,11 +108,11 @@ class Roads:
 class EverySearch(Search):
     """The search of one length, with bounds that hold at every length of a block."""
 
-    neurons = ()
     sided = False
 
     def __init__(self, model: Trained, graph: Graph) -> None:
         super().__init__(model, graph, 1)
+        self.neurons = ()
         self.roads: dict[tuple[int, int], Roads] = {}
         self.block: tuple[int, int] = (1, ALL)
 
@@ -135,7 +136,7 @@ class EverySearch(Search):
         """The checker's hints for a case of the block set, in its own coordinates if it is hard, or why it is open."""
         self.use(self.chosen.get(key[1:], 0))
         found = self.attempt(key)
-        if key[0] == 0 or (isinstance(found, Case) and found.cells <= FEW) or len(self.turns) >= MOST_TURNS:
+        if key[0] == 0 or (isinstance(found, Case) and found.cells <= OPTIONS.few) or len(self.turns) >= MOST_TURNS:
             return found
         length = self.length(key)
         if length is None:
@@ -155,7 +156,7 @@ class EverySearch(Search):
             i for i in range(high, low - 1, -1) if any(self.graph.delta[p][key[1]] == key[2] for p in reached[i - 1])
         )
         found = next(fits, None)
-        return found if found is None or found >= SHORTEST else None
+        return found if found is None or found >= OPTIONS.shortest else None
 
     def kept(self, key: Key, low: Array, high: Array) -> tuple[Cell, I64]:
         """What is kept of a case: at every later position as at position 1."""

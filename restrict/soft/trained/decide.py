@@ -19,49 +19,29 @@ from typing import Any
 from restrict.base.errors import ModelError, UsageError
 from restrict.base.files import write_bytes
 from restrict.soft.trained.atoms import Basis
-from restrict.soft.trained.attack import GRID, Attack
+from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.claim import demand_length, head, model_document, wrong_document
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, cases_document
 from restrict.soft.trained.histories import merged_histories
-from restrict.soft.trained.memory import LAST, ROOM, SEEN, beginnings, memories, singles
+from restrict.soft.trained.memory import LAST, SEEN, beginnings, memories, singles
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS, Fine
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.sharing import SharedSearch
-from restrict.soft.trained.verdict import CELLS, QUICK, Case, Open, Search, prepare
+from restrict.soft.trained.verdict import Case, Open, Search, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
 from restrict.version import __version__
 
 FORMAT, LAYERED = "restrict-soft-verdict/1", "restrict-soft-verdict/2"
 """Of one layer, and of several."""
-MANY = 60
-"""Open cases after which the search gives up."""
-FINER = ((0.2, 3), (0.1, 4), (0.05, 5))
-"""Two layers: how far keys may be from their centre in a cell of a node, and halvings on one branch."""
-WIDER, SEVERAL = ((0.5, 3), *FINER[:2]), (0.2, 4)
-"""The same, with the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway. With
-several heads they are wide but mostly empty."""
-HUNT, SHARE = 4, 8
-"""Two layers: the hunt for wrong words has one part of so many of the time, and without a memory that is made for the
-model, cases have one part of so many of what is left."""
 SEEN_OF_WORD = 12
 """Symbols of a wrong word that stand beside what is being done."""
-FEWER = 75
-"""Cells of a case of several heads below a wrong word where a memory can tell all words of its length apart, and where
-a memory is tried."""
-MEMORIES = 3
-"""Memories, one upon the other."""
 ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""
-BELOW, LEAST_BELOW = 1, 10.0
-"""Where a wrong word is known, all that is left is whether it is shortest: cases have so many times what the search has
-taken, or so many seconds; memories and finer graphs with them so many times that, or a second."""
-HISTORIES = ((40, 3), (80, 1))
-"""Two layers: what came before is remembered by at most so many states for a position, for such a part of the time that
-is left: half as many states, where they do, are half as many cases; where they hardly do, they need many cells."""
 Tell = Callable[[str], None]
 Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
 """Gets what a certificate is going to say beside its cases, the cases that are decided so far, in order, and bases."""
@@ -225,14 +205,14 @@ class _Run:
         """Below a wrong word no more is done than the search has done so far, or so many seconds."""
         if self.wrong is not None:
             now = time.monotonic()
-            self.below = min(self.below, now + BELOW * max(least, now - self.began))
+            self.below = min(self.below, now + OPTIONS.below * max(least, now - self.began))
 
     def hunted(self) -> None:
         """Short and random words, then attacks on a grid of positions, and below the first that succeeds."""
         self.tell("words")
         self.wrong = ended(self.model, self.hunt.short()[0] or self.hunt.random())
         low, high = 0, self.n + 1 if self.wrong is None else len(self.wrong.word)
-        grid = sorted({1 + (high - 2) * k // GRID for k in range(1, GRID + 1)}) if high > 2 else []
+        grid = sorted({1 + (high - 2) * k // OPTIONS.grid for k in range(1, OPTIONS.grid + 1)}) if high > 2 else []
         while grid and not self.late():
             i = grid.pop(0)
             self.tell(f"attacks at position {i}")
@@ -258,8 +238,8 @@ class _Run:
         while True:
             at = self.states[-1]
             if self.below == math.inf:
-                self.bounded(LEAST_BELOW)
-            if at.done == len(at.keys) or len(at.open) >= MANY or self.late():
+                self.bounded(OPTIONS.least_below)
+            if at.done == len(at.keys) or len(at.open) >= OPTIONS.many or self.late():
                 return
             if time.monotonic() > self.below:
                 self.sooner(self.best().upto() + 1)
@@ -268,7 +248,8 @@ class _Run:
             if self.wrong is not None and key[0] >= len(self.wrong.word):
                 return
             self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
-            self.search().cells = CELLS if self.wrong is None else FEWER if key[0] <= at.short else QUICK
+            below = OPTIONS.fewer if key[0] <= at.short else OPTIONS.quick
+            self.search().cells = OPTIONS.cells if self.wrong is None else below
             self.search().asked = self.n if self.wrong is None else len(self.wrong.word) - 1
             found = self.search().case(key)
             hard = isinstance(found, Open) and not self.attacked(at, found)
@@ -309,10 +290,11 @@ class _Run:
 
     def remembered(self, at: _State, case: Open) -> bool:
         """Begin again on a graph whose memory decides an open case, if there is one."""
-        if len(at.memory) >= MEMORIES or at.open:
+        if len(at.memory) >= OPTIONS.memories or at.open:
             return False
         base = self.states[0].graph
-        every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, ROOM // self.model.d)
+        room = OPTIONS.singles_room // self.model.d
+        every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, room)
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True
@@ -328,7 +310,7 @@ class _Run:
                 continue
             self.tell(f"position {case.key[0]} of {self.n}, with {name}")
             search = Search(self.model, finer, self.n)
-            search.cells = self.search().cells if self.model.heads == 1 else min(FEWER, self.search().cells)
+            search.cells = self.search().cells if self.model.heads == 1 else min(OPTIONS.fewer, self.search().cells)
             keys = [k for k in finer.cases(self.n) if k[:2] == case.key[:2] and finer.of[k[2]] == case.key[2]]
             if all(not self.over() and isinstance(search.case(key), Case) for key in keys):
                 self.states.append(self.begun(finer, (*at.memory, name)))
@@ -346,16 +328,18 @@ class _Layers(_Run):
     """The run for several layers: words by sampling alone; two layers are decided with finer and finer cells."""
 
     def begun(
-        self, graph: Graph, memory: tuple[str, ...] = (), fine: tuple[float, int] = FINER[0], share: int = SHARE
+        self, graph: Graph, memory: tuple[str, ...] = (), fine: Fine | None = None, share: int | None = None
     ) -> _State:
         """All cases of a graph are to be decided, with cells as fine as is said."""
-        return _State(graph, Second(self.model, graph, self.n, *fine), graph.cases(self.n), memory, share=share)
+        share = OPTIONS.share if share is None else share
+        search = Second(self.model, graph, self.n, *(fine or OPTIONS.finer[0]))
+        return _State(graph, search, graph.cases(self.n), memory, share=share)
 
     def hunted(self) -> None:
         """Short words, then random ones, the worst of which are changed again and again: most of the time is left for
         cases, if they can be decided."""
         self.tell("words")
-        begin, part = time.monotonic(), HUNT if len(self.model.layers) == 2 else 1
+        begin, part = time.monotonic(), OPTIONS.hunt if len(self.model.layers) == 2 else 1
         end = math.inf if self.until is None else begin + (self.until - begin) / part
         self.wrong, length = self.hunt.short(lambda: time.monotonic() > end or self.late())
         if self.wrong is None and length < self.n:
@@ -363,7 +347,7 @@ class _Layers(_Run):
 
     def cases(self) -> None:
         """The cases of two layers in order, until one is open; then again, finer, or with a memory."""
-        self.bounded(LEAST_BELOW)
+        self.bounded(OPTIONS.least_below)
         for at in self.tries() if len(self.model.layers) == 2 else ():
             self.states.append(at)
             if not self.ran(at) or self.over():
@@ -373,26 +357,26 @@ class _Layers(_Run):
         """The graph, then with memories made for the model, then finer cells, and other memories with finer cells."""
         graph = self.states[0].graph
         if self.wrong is not None and (table := singles(graph, len(self.wrong.word) - 1)) is not None:
-            yield self.begun(graph.remembering(table), ALL, WIDER[0], 1)
+            yield self.begun(graph.remembering(table), ALL, OPTIONS.wider[0], 1)
         yield self.begun(graph)
         last = graph
-        for most, share in HISTORIES:
+        for most, share in OPTIONS.histories:
             self.tell("histories")
             if (merged := merged_histories(self.model, graph, self.n, most, self.over)) is None:
                 return
             last = merged
-            yield self.begun(last, (SEEN,), WIDER[0] if self.model.heads == 1 else SEVERAL, share)
-        yield self.begun(graph, fine=FINER[1])
+            yield self.begun(last, (SEEN,), OPTIONS.wider[0] if self.model.heads == 1 else OPTIONS.several, share)
+        yield self.begun(graph, fine=OPTIONS.finer[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):
             with suppress(ModelError):
                 if len((made := graph.remembering(table)).delta) > len(graph.delta):
                     finer[name] = made
-        yield from (self.begun(finer[name], (name,), FINER[1]) for name in LAST if name in finer)
-        yield from (self.begun(last, (SEEN,), fine, 1) for fine in WIDER[1:])
-        yield from (self.begun(graph, fine=fine, share=1) for fine in FINER[2:])
+        yield from (self.begun(finer[name], (name,), OPTIONS.finer[1]) for name in LAST if name in finer)
+        yield from (self.begun(last, (SEEN,), fine, 1) for fine in OPTIONS.wider[1:])
+        yield from (self.begun(graph, fine=fine, share=1) for fine in OPTIONS.finer[2:])
         for name, made in finer.items():
-            yield from (self.begun(made, (name,), fine, 1) for fine in FINER[2 if name in LAST else 1 :])
+            yield from (self.begun(made, (name,), fine, 1) for fine in OPTIONS.finer[2 if name in LAST else 1 :])
 
     def ran(self, at: _State) -> bool:
         """Whether a case stays open; none behind it is tried, as all need what comes before.

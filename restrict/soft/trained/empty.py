@@ -10,14 +10,11 @@ from restrict.kernels.verdict import heaviest
 from restrict.soft.trained.directions import Directions, Key
 from restrict.soft.trained.graph import traced
 from restrict.soft.trained.multipliers import separation
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-CUT = 1e-3
-"""A side of a cell counts where it is off the box's by more than this part of its width: others hold for all words."""
 PULL = 1 << 14
 """The largest multiplier: only their quotients count."""
-KNOWN = 64
-"""Words of the case, those that are nearest to a cell, with which the search for multipliers begins."""
 CLEAR = 1e-5
 """By so much, in units of the coordinates, all words are beyond: the checker's numbers differ from floats."""
 
@@ -39,7 +36,7 @@ class Empty:
         number, ...); ``None`` if none are found."""
         low, high = low[: len(self.most)], high[: len(self.most)]  # behind them are quotients
         wide = self.most - self.least
-        cut = np.flatnonzero((low > self.least + CUT * wide) | (high < self.most - CUT * wide))
+        cut = np.flatnonzero((low > self.least + OPTIONS.cut * wide) | (high < self.most - OPTIONS.cut * wide))
         if len(cut) < 2 or not all(np.isfinite(share).all() for share in self.shares):
             return None
         ends, heads, count = np.array([high[cut], low[cut]]), self.heads[cut], len(self.most)
@@ -70,7 +67,7 @@ class Empty:
         far = points.max(1)
         if not len(far) or (far <= 0).any():
             return None
-        g = separation(against, points[np.argsort(far)[:KNOWN]])
+        g = separation(against, points[np.argsort(far)[: OPTIONS.known]])
         return None if g is None else [int(v) for pair in zip(cut, pulls(g), strict=True) if pair[1] for v in pair]
 
     def shown(self, low: Array, high: Array, row: list[int]) -> bool:

@@ -13,8 +13,9 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Cell, Form, Ready, halves, leaves_of
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import DEEPEST, NEURONS, SAFE, SHORTEST, SIMPLE, Case, Search
+from restrict.soft.trained.verdict import ALL, SAFE, Case, Search
 
 FIRM = 25
 """Cells of a case in coordinates of its own: twice as many take 4 seconds more for 4 more positions of one model in
@@ -65,16 +66,16 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
     search.quotients, search.held = None, search.ends(key, case.held)
     known = case.margins if case.own is None else None  # else the bounds are those of cells that several cases share
     cells = leaves_of(case.tree, *search.sides_of(key, *search.alone(case), case.tree))
-    parts = [Part(leaf.low, leaf.high, leaf.parts, DEEPEST - leaf.depth) for leaf in cells if not leaf.empty]
+    parts = [Part(leaf.low, leaf.high, leaf.parts, OPTIONS.deepest - leaf.depth) for leaf in cells if not leaf.empty]
     if known is not None:
         parts = [part._replace(margins=margins) for part, margins in zip(parts, known, strict=True)]
-    found = _beyond(search, errors, key, parts, SIMPLE + 2 * case.cells)
-    if found is None and key[0] >= SHORTEST:
+    found = _beyond(search, errors, key, parts, OPTIONS.simple + 2 * case.cells)
+    if found is None and key[0] >= OPTIONS.shortest:
         search.turns.append(search.turned(key))
         search.use(len(search.turns) - 1)
         box = search.rounded(key)
-        search.quotients, search.held = None, search.ends(key, search.narrowed(key, *box, NEURONS[-1]))
-        found = _beyond(search, errors, key, [Part(*search.span(*box), 0, DEEPEST)], FIRM)
+        search.quotients, search.held = None, search.ends(key, search.narrowed(key, *box, ALL))
+        found = _beyond(search, errors, key, [Part(*search.span(*box), 0, OPTIONS.deepest)], FIRM)
         search.turns.pop()
     return found
 

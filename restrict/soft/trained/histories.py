@@ -17,12 +17,9 @@ from restrict.base.arrays import I64
 from restrict.soft.trained.atoms import Atoms
 from restrict.soft.trained.graph import MOST_STATES, Graph
 from restrict.soft.trained.model import Trained, entered, networked
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-SAMPLES = 6
-"""Words that stand for a state."""
-AHEAD = (3, 10)
-"""How many symbols later the second layer is looked at, too."""
 EQUAL = 1e-7
 """States that are nearer than this are merged in any case."""
 
@@ -48,7 +45,7 @@ class Histories:
         self.model, self.graph, self.n, self.atoms = model, graph, n, Atoms(model, n)
         self.alive, rng = graph.prefixes(n), np.random.default_rng(0)
         self.ways = [[int(rng.choice(good)) if (good := [s for s, t in enumerate(row) if t >= 0]) else 0
-                      for _ in range(max(AHEAD))] for row in graph.delta]  # fmt: skip
+                      for _ in range(max(OPTIONS.seen_later))] for row in graph.delta]  # fmt: skip
         self.scale = np.ones(1)
 
     def seen(self, words: I64) -> Array:
@@ -86,12 +83,12 @@ class Histories:
         for k, (_, of, words) in enumerate(states):
             goes = [(), *((s,) for s, t in enumerate(self.graph.delta[of]) if t >= 0 and j < self.n)]
             q, way = of, list[int]()
-            for length in range(min(max(AHEAD), self.n - j)):
+            for length in range(min(max(OPTIONS.seen_later), self.n - j)):
                 way.append(self.ways[q][length])
                 q = self.graph.delta[q][way[-1]]
                 if q < 0:
                     break
-                if length + 1 in AHEAD:
+                if length + 1 in OPTIONS.seen_later:
                     goes.append(tuple(way))
             for more in goes:
                 tail = np.tile(np.array(more, dtype=np.int64), (len(words), 1))
@@ -180,7 +177,7 @@ class Histories:
         words = np.concatenate([states[k].words for k in group])
         points = np.concatenate([profiles[k] for k in group])
         chosen, near = [0], np.full(len(points), np.inf)
-        while len(chosen) < min(SAMPLES, len(points)):
+        while len(chosen) < min(OPTIONS.samples, len(points)):
             near = np.minimum(near, np.abs(points - points[chosen[-1]]).max(1))
             if near.max() <= EQUAL:
                 break

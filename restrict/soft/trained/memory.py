@@ -6,17 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.options import OPTIONS
 
 SEEN = "what the second layer sees"
 """The memory that is made for a model."""
 LAST = ("the symbol before the last", "the three symbols before the last")
 """Two layers: what a graph is made to remember before a memory is made for the model."""
-SINGLE = 200
-"""Prefixes, all that are shorter than a wrong word, up to which each is a case of its own: one cell, no search."""
-ROOM = 18_000
-"""The same, times the width, where a case stays open otherwise: the certificate has so many numbers for them."""
-RUN = 6
-"""The length of the last run of a symbol is remembered up to this."""
 Memory = tuple[str, list[list[int]]]
 
 
@@ -27,23 +22,24 @@ def memories(symbols: int) -> Iterator[Memory]:
         yield f"whether symbol {s + 1} was seen", [[int(t == s) for t in range(symbols)], [1] * symbols]
     if symbols <= 5:
         yield "the symbols seen", [[r | 1 << s for s in range(symbols)] for r in range(1 << symbols)]
-    runs = [[1 + s * RUN for s in range(symbols)]]
+    run = OPTIONS.run
+    runs = [[1 + s * run for s in range(symbols)]]
     for s in range(symbols):
-        runs += [[1 + t * RUN + (min(k + 1, RUN - 1) if t == s else 0) for t in range(symbols)] for k in range(RUN)]
-    yield f"the last run up to {RUN}", runs
+        runs += [[1 + t * run + (min(k + 1, run - 1) if t == s else 0) for t in range(symbols)] for k in range(run)]
+    yield f"the last run up to {run}", runs
     if symbols <= 4:
         yield LAST[1], _suffixes(symbols, 4)
 
 
 def singles(graph: Graph, last: int, most: int = 0) -> list[list[int]] | None:
     """The automaton that knows every prefix of at most ``last`` symbols, and of longer ones nothing; ``None`` where
-    these are more than ``most``, or ``SINGLE`` if that is more."""
+    these are more than ``most``, or the option ``single`` if that is more."""
     nodes, table = [(0, 0)], list[list[int]]()
     for q, length in nodes:
         after = [t if length < last else -1 for t in graph.delta[q]]
         table.append([-1 if t < 0 else len(nodes) + sum(u >= 0 for u in after[:s]) for s, t in enumerate(after)])
         nodes += [(t, length + 1) for t in after if t >= 0]
-        if len(nodes) > max(SINGLE, most):
+        if len(nodes) > max(OPTIONS.single, most):
             return None
     return [[to if to >= 0 else len(nodes) for to in row] for row in [*table, [-1] * len(graph.delta[0])]]
 

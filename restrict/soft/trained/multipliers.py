@@ -12,14 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from restrict.kernels.verdict import mix
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-TRIES = 24
-"""Words that are looked at for one bound."""
-BEGIN, STEEPER, STEEPEST = 2.0, 8.0, 1e4
-"""The penalty, in parts of the bound's own size: at first, how much more where it does not do, and at most."""
-INSIDE = 0.01
-"""A mixture that leaves the cell by less, in parts of its half width, shows that there are no multipliers."""
 Found = tuple[Array, Array]
 """A word's coordinates, and what its value is less for each unit of each multiplier."""
 Oracle = Callable[[Array, float], Found | None]
@@ -36,10 +31,10 @@ def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> tuple[
     first = oracle(line, aim - least)
     if first is None:
         return none, none
-    points, losses, share, steep = first[0][None], first[1][None], np.ones(1), BEGIN * size
+    points, losses, share, steep = first[0][None], first[1][None], np.ones(1), OPTIONS.penalty * size
     at = first[0].copy()
-    for _ in range(TRIES):
-        while steep <= STEEPEST * size:
+    for _ in range(OPTIONS.tries):
+        while steep <= OPTIONS.steepest * size:
             mix(points, share, at, room, line, steep)
             out = at - np.clip(at, -1, 1)
             pull = -steep * out
@@ -47,9 +42,9 @@ def multipliers(oracle: Oracle, least: float, line: Array, aim: float) -> tuple[
             free = least - float(np.abs(pull).sum())
             if free + float((points @ now - losses @ np.abs(now)).min()) > aim:
                 break
-            if np.abs(out).max(initial=0) < INSIDE:
+            if np.abs(out).max(initial=0) < OPTIONS.inside:
                 return None, at
-            steep *= STEEPER
+            steep *= OPTIONS.steeper
         else:
             return None, at
         if (found := oracle(now, aim - free)) is None:
@@ -64,11 +59,11 @@ def separation(oracle: Callable[[Array], Array | None], points: Array) -> Array 
     a ``g`` a word for which that is not so, or ``None``."""
     share, none = np.zeros(len(points)), np.zeros(points.shape[1])
     share[int(points.max(1).argmin())], at, room = 1.0, np.empty_like(none), np.empty_like(none)
-    for _ in range(TRIES):
+    for _ in range(OPTIONS.tries):
         size = float(np.abs(points).max(initial=0)) or 1.0
         mix(points / size + 1, share, at, room, none, 1.0)
         out = np.maximum(at - 1, 0)
-        if out.max(initial=0) * size < INSIDE:
+        if out.max(initial=0) * size < OPTIONS.inside:
             return None
         if (found := oracle(out)) is None:
             return out

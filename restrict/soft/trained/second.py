@@ -24,37 +24,19 @@ from restrict.soft.trained.forms import Cell, Form, Tail, Tree, grafted, halved,
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import AGAIN, GAIN, SAFE, TRIED, Case, Open, Search, outward, widest
+from restrict.soft.trained.verdict import SAFE, Case, Open, Search, outward, widest
 
-KEPT, STREAM, NARROW = 4, 24, 1e-3
-"""Generators of a key, a value or a query, and of the stream behind the first block, as in the checker; cells of a
-node are not narrower than the last."""
-DEEPEST = 40
-"""Halvings on one branch; a certificate is nested at most 64 deep."""
-ONE_LEFT = 1 / 8
-"""What a halving counts where one half of a node's cell has no word: it makes no more cells."""
+KEPT, STREAM = 4, 24
+"""Generators of a key, a value or a query, and of the stream behind the first block, as in the checker."""
 LEAST = 1e-9
 """Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
 LOOSE = 1e-5
 """By so much a bound stands beyond what is found: the checker's numbers differ from floats, in 1602 cases of `tomita7`
 by up to 2.4e-6, and a bound just below a multiple of ``2^-16`` would be refused."""
-POINT = 1e-3
-"""What is open on so small a part of a cell, around its middle, is open however the cell is halved."""
-CELLS = 6
-"""Cells of the second layer's output at one cell of a node, before the case is open."""
 SLOPE = 1 << 16
 """Slopes of the second layer's output against a coordinate of the case's own cell are integers times ``2^-16``."""
-STEPS, FINE, WIDE = (0.5, 1.0, 2.0, 0.02, -1.0), (0.75, 1.3), 0.1
-"""Slopes that are tried, as multiples of the last good one, then of the best; and the share of the widest side from
-which a side of the box has one."""
-LEAVES, SPLIT = (24, 200), 10
-"""More cells of a case's own node, before the case is tried in coordinates of its own, and before it is open; and how
-often one that is not decided is halved on a branch."""
-TURNS, BETTER, NEAR, REST = 4, 0.75, 4, 15
-"""A node is tried in the last coordinates of its symbol and state, and in some of its own where the sides of its box
-add up to more than this part of the width that its keys may have; these are kept where that sum is so much smaller. In
-vain, more and more nodes are left alone, up to the last number. Those of one word, which has no axes, hold no other."""
 
 
 class Leaf(NamedTuple):
@@ -159,13 +141,13 @@ class Second:
         leaf = self.leaf(key, low, high)
         far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in leaf.keys)
         m = int(np.argmax(high - low)) if len(low) else 0
-        if far <= self.fine or depth <= 0 or not len(low) or high[m] - low[m] < NARROW:
+        if far <= self.fine or depth <= 0 or not len(low) or high[m] - low[m] < OPTIONS.narrow:
             found.append(Part(leaf, low, high))
             return 0
         below, above = halves(low, high, m)
         sides = (low, below), (above, high)
         rows = [self.empty.found(*side) for side in sides]
-        left, both = depth - (ONE_LEFT if any(rows) else 1), zip(rows, sides, strict=True)
+        left, both = depth - (OPTIONS.one_left if any(rows) else 1), zip(rows, sides, strict=True)
         return [m, *([row] if row else self.cells(key, *side, left, found) for row, side in both)]
 
     def node(self, key: Key, hard: bool = False) -> tuple[Layered, list[Part]]:
@@ -173,17 +155,17 @@ class Second:
         its own are tried in any case."""
         first, group = self.first, (key[1], self.graph.roots[key[2]])
         numbers, (wait, rest) = self.turned.setdefault(group, [0]), self.waiting.get(group, (0, 0))
-        best = min((self.boxed(key, number) for number in numbers[-TURNS:]), key=lambda box: box[0])
-        if key[0] >= 2 and (hard or (best[0] > self.fine / NEAR and wait <= 0)):
+        best = min((self.boxed(key, number) for number in numbers[-OPTIONS.node_turns :]), key=lambda box: box[0])
+        if key[0] >= 2 and (hard or (best[0] > self.fine / OPTIONS.near and wait <= 0)):
             first.use(0)
             first.turns.append(first.turned(key))
             own = self.boxed(key, len(first.turns) - 1)
-            if own[0] < best[0] * (1 if hard else BETTER):
+            if own[0] < best[0] * (1 if hard else OPTIONS.better):
                 best, rest = own, 0
                 numbers.append(own[1])
             else:
                 first.turns.pop()
-                rest = min(2 * rest + 1, REST)
+                rest = min(2 * rest + 1, OPTIONS.node_rest)
             wait = rest + 1
         self.waiting[group] = wait - 1, rest
         _, number, top, bottom = best
@@ -250,7 +232,7 @@ class Second:
             for h, (_, turn) in enumerate(self.turns):
                 for v in (part.leaf.values[h] for part in parts):
                     self.most[h] = np.maximum(self.most[h], np.abs(turn.T) @ (np.abs(v.c) + np.abs(v.g).sum(1) + v.r))
-            found = self.framed_by(case, parts, LEAVES[hard])
+            found = self.framed_by(case, parts, OPTIONS.leaves[hard])
             if found is not None:
                 self.keep(key, found[1])
                 return found[0]
@@ -264,10 +246,10 @@ class Second:
         group = key[1], self.graph.roots[key[2]]
         seen, number = self.framed.get(group, (0, -1))
         found = self.tried(case, parts, number, most) if number >= 0 else None
-        if (found is None or key[0] >= AGAIN * seen) and not self.late():
+        if (found is None or key[0] >= OPTIONS.again * seen) and not self.late():
             self.frames.append(self.frame(At(self, case, parts[0], self.way)))
             other = self.tried(case, parts, len(self.frames) - 1, most)
-            if other is not None and (found is None or other[0].cells < GAIN * found[0].cells):
+            if other is not None and (found is None or other[0].cells < OPTIONS.gain * found[0].cells):
                 found = other
             else:
                 self.frames.pop()
@@ -283,7 +265,7 @@ class Second:
         made, leaves = replace(case, second=number, leaves=[], least=math.inf, cells=0), list[Leaf]()
         self.left, trees = most, list[Tree]()
         for part in parts:
-            tree = self.settled(made, part, SPLIT, leaves)
+            tree = self.settled(made, part, OPTIONS.split, leaves)
             if tree is None:
                 return None
             trees.append(tree)
@@ -307,7 +289,7 @@ class Second:
             return 0
         self.worst = at.worst
         m = int(np.argmax(high - low)) if len(low) else 0
-        if not self.left or not depth or not len(low) or high[m] - low[m] < NARROW:
+        if not self.left or not depth or not len(low) or high[m] - low[m] < OPTIONS.narrow:
             return None
         self.left -= 1
 
@@ -386,7 +368,7 @@ class At:
         for sign in (1, -1):
             found.append([])
             for k, (side, h, up, down, at) in enumerate(sides):
-                wide, values = WIDE * widest <= side < math.inf, up if sign > 0 else down
+                wide, values = OPTIONS.sloped * widest <= side < math.inf, up if sign > 0 else down
                 best = self.slope((number, self.key[1], sign * (k + 1)), h, values, sign * at) if wide else 0.0
                 found[-1].append(round(best * SLOPE))
         most = max((k + 1 for row in found for k, v in enumerate(row) if v), default=0)
@@ -395,9 +377,10 @@ class At:
     def slope(self, name: tuple[int, int, int], h: int, values: Array, begin: float) -> float:
         """The slope that gives the least bound in a direction, from the last one that did."""
         known = self.search.slopes.get(name, 0.0)
-        tried = [known * step for step in STEPS] if known else [s * 4.0**x for x in range(-3, 3) for s in (1, -1)]
+        first = [s * 4.0**x for x in range(-3, 3) for s in (1, -1)]
+        tried = [known * step for step in OPTIONS.slopes] if known else first
         best = min((self.beyond(h, values, begin, slope), slope) for slope in (0.0, *tried))
-        for step in FINE if best[1] else ():
+        for step in OPTIONS.slopes_near if best[1] else ():
             best = min(best, (self.beyond(h, values, begin, best[1] * step), best[1] * step))
         self.search.slopes[name] = best[1]
         return best[1]
@@ -430,7 +413,7 @@ class At:
         self.rows, self.rest, self.start = np.concatenate(rows), rest + self.leaf.stream.r, start
         upper, width = outward(tops, bottoms)
         high = np.array(upper) / BOUND
-        tree = self.cell(high - np.array(width) / BOUND, high, DEEPEST)
+        tree = self.cell(high - np.array(width) / BOUND, high, OPTIONS.node_deepest)
         if tree is None:
             return None
         return [upper, width, tree, self.axis, *slopes] if slopes else [upper, width, tree] if tree else [upper, width]
@@ -443,12 +426,12 @@ class At:
         if margin > SAFE:
             self.worst = min(self.worst, (margin, worst))
             return 0
-        ends = (low + high) / 2 + np.array([[-POINT], [POINT]]) * (high - low)
+        ends = (low + high) / 2 + np.array([[-OPTIONS.point], [OPTIONS.point]]) * (high - low)
         hopeless = self.margin(cell._replace(low=ends[0, kept], high=ends[1, kept]), kept, *ends)[0] <= SAFE
-        if hopeless or self.used >= CELLS or not depth or not len(kept):
+        if hopeless or self.used >= OPTIONS.output_cells or not depth or not len(kept):
             self.worst = margin, worst
             return None
-        asked, tried = self.search.graph.asked[self.key[2]], np.argsort((low - high)[kept])[:TRIED].tolist()
+        asked, tried = self.search.graph.asked[self.key[2]], np.argsort((low - high)[kept])[: OPTIONS.tried].tolist()
         m = int(kept[self.search.tail.halving(cell, asked, worst, tried)[0]])
         return halved(self.cell, low, high, m, depth)
 

@@ -15,13 +15,10 @@ from restrict.soft.trained.empty import Empty
 from restrict.soft.trained.forms import Tree, leaves_of
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import SAFE, SIMPLE, Case, Open, Search
+from restrict.soft.trained.verdict import SAFE, Case, Open, Search
 
-AHEAD, FARTHEST = 8, 64
-"""Cases to come for which a box is made wider: at first, and at most. Twice as many where that does, else a quarter."""
-REST = -1
-"""Where not even the next case can share, so many are left alone, less one."""
 Ranges = tuple[list[int], list[int]]
 Group = tuple[int, int]
 
@@ -77,9 +74,9 @@ class SharedSearch(Search):
         while later and later[-1] <= key[0]:
             later.pop()
         self.use(case.basis)
-        count, m = self.ahead.get(group, AHEAD), len(self.rows)
+        count, m = self.ahead.get(group, OPTIONS.ahead), len(self.rows)
         others = [(i, *group) for i in later[: -count - 1 : -1] if i <= self.asked]
-        if count <= 0 or case.held or case.cells > SIMPLE or not others:
+        if count <= 0 or case.held or case.cells > OPTIONS.simple or not others:
             self.ahead[group] = count + 1 if count <= 0 else count
             return case
         own = case.upper[:m], case.width[:m]
@@ -93,10 +90,10 @@ class SharedSearch(Search):
             for tree in [case.tree, 1] if case.tree == 0 else [case.tree]:
                 margins = self.replayed(key, upper, width, tree)
                 if (least := float(margins.min(initial=math.inf))) > SAFE:
-                    self.ahead[group] = min(2 * count, FARTHEST)
+                    self.ahead[group] = min(2 * count, OPTIONS.farthest)
                     wider = {"upper": upper, "width": width, "tree": tree}
                     return replace(case, **wider, least=least, own=own, margins=margins)
-        self.ahead[group] = count // 4 or REST
+        self.ahead[group] = count // 4 or OPTIONS.rest
         return case
 
     def replayed(self, key: Key, upper: list[int], width: list[int], tree: Tree) -> Array:

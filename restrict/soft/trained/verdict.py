@@ -20,50 +20,16 @@ from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, coordinates, ha
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.multipliers import multipliers
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
-CELLS, QUICK = 400, 300
-"""Cells of one case before it is left open; where a wrong word is known already."""
-DEEPEST = 24
-"""Halvings on one branch: cases that are decided need at most half as many, the others go down for ever."""
 SAFE = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
-TRIED = 5
-"""Coordinates, the widest ones, that are tried before one is halved."""
 SPANS = 64
 """Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
-COARSE = (0.1, 0.03)
-"""A case is first tried without the coordinates in which no value is farther from the mean than this, then with more of
-them: the time of a check grows with their number. A quarter must be left out, or the try is not worth its bytes."""
-FINEST = 1e-9
-"""An open case is tried with all coordinates in which some value is farther than this, too: what others leave to the
-remainder no cell makes smaller."""
-FEW = 3
-"""A case of more cells than this is tried in coordinates of its own."""
-ALONG = 100
-"""Cells of a case along its worst label, which is the last that is tried."""
-HARD = 12
-"""With several heads a case of more cells than this is tried along its worst label, too: more coordinates of their own
-take more bytes than a few cells."""
-TURNS = 24
-"""Coordinates of their own in one certificate."""
-ROOM = 10_000
-"""Numbers of such coordinates in one certificate (nine bytes each), beyond which they are for open cases alone."""
-AGAIN = 1.3
-"""Own coordinates are tried again at a position that is this much greater."""
-SHORTEST, WORDS, GAIN = 4, 60, 0.7
-"""Own coordinates: the shortest words for which they are tried, words that are sampled, and the share of cells that
-is worth them."""
-PARTS, HELD_PARTS = (1, 2), (1, 2, 4, 8)
-"""Parts of the range of the inverse deviation that are tried on a cell; the second with bounds on what neurons read."""
-SIMPLE, ALL, READ = 7, 1 << 16, 1 << 8
-NEURONS = 24, ALL
-"""A case of more cells than this is tried with bounds on what neurons read: on so many of them, or, of a case that is
-still open, on all; they are in units of ``2^-8``."""
-APART = 4.0
-"""A quotient of denominators is halved where what it loses is more than what is not of the first order by so many: its
-halves take no more cells than others, and make multipliers of all sides stronger."""
+ALL, READ = 1 << 16, 1 << 8
+"""Bounds on what neurons read: on all of them; and they are in units of ``2^-8``."""
 HUGE = float(1 << 59)
 """A certificate holds smaller multipliers."""
 BEYOND = 1e12
@@ -102,17 +68,16 @@ class Open:
 class Search(Directions):
     """A model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
-    neurons: Sequence[int] = NEURONS
-    cells = CELLS
     sided = True
 
     def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
         super().__init__(model, graph, n, least)
-        self.tail, self.n = Tail(model, graph.labels), n
-        fewer = [self.atoms.spanned(least) for least in COARSE if least > self.atoms.least]
+        self.tail, self.n, self.cells = Tail(model, graph.labels), n, OPTIONS.cells
+        self.neurons: Sequence[int] = (OPTIONS.neurons, ALL)
+        fewer = [self.atoms.spanned(least) for least in OPTIONS.coarse if least > self.atoms.least]
         whole = sum(len(basis.rows) for basis in self.atoms.bases)
         self.turns += [bases for bases in fewer if 4 * sum(len(basis.rows) for basis in bases) <= 3 * whole]
-        self.coarse, finest = range(1, len(self.turns)), self.atoms.spanned(FINEST)
+        self.coarse, finest = range(1, len(self.turns)), self.atoms.spanned(OPTIONS.finest)
         self.finest, self.full = len(self.turns), sum(len(basis.rows) for basis in finest)
         self.turns += [finest] if self.full > whole else []
         self.missed: dict[tuple[int, int, int], int] = {}
@@ -130,7 +95,7 @@ class Search(Directions):
         open."""
         group = key[1:]
         for number in self.coarse:
-            if key[0] >= AGAIN * self.missed.get((number, *group), 0):
+            if key[0] >= OPTIONS.again * self.missed.get((number, *group), 0):
                 self.use(number)
                 if isinstance(found := self.attempt(key, 1), Case):
                     return found
@@ -143,25 +108,26 @@ class Search(Directions):
             self.chosen[group] = self.finest
             self.use(self.finest)
             found = self.attempt(key)
-        hard = isinstance(found, Open) or found.cells > FEW
-        again = isinstance(found, Open) or key[0] >= AGAIN * self.tried.get(group, 0)
-        room = self.rows.size * len(self.turns) <= ROOM or isinstance(found, Open)
-        if self.hopeless or not (hard and again and room and key[0] >= SHORTEST and len(self.turns) < TURNS):
+        hard = isinstance(found, Open) or found.cells > OPTIONS.few
+        again = isinstance(found, Open) or key[0] >= OPTIONS.again * self.tried.get(group, 0)
+        room = self.rows.size * len(self.turns) <= OPTIONS.room or isinstance(found, Open)
+        room = room and key[0] >= OPTIONS.shortest and len(self.turns) < OPTIONS.turns
+        if self.hopeless or not (hard and again and room):
             return found
         self.tried[group] = key[0]
         label = self.worst[1]
         found = self.again(key, found, self.turned(key))
-        if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > HARD):
-            found = self.again(key, found, self.turned(key, label), ALONG)
+        if self.atoms.heads > 1 and (isinstance(found, Open) or found.cells > OPTIONS.hard):
+            found = self.again(key, found, self.turned(key, label), OPTIONS.along)
         return found
 
-    def again(self, key: Key, found: Case | Open, bases: list[Basis], most: int = CELLS) -> Case | Open:
+    def again(self, key: Key, found: Case | Open, bases: list[Basis], most: int | None = None) -> Case | Open:
         """What was found of a case, or what is found in other coordinates, by at most so many cells; these are kept,
         where that is better."""
         self.turns.append(bases)
         self.use(len(self.turns) - 1)
         other = self.attempt(key, most)
-        if isinstance(other, Case) and (isinstance(found, Open) or other.cells < GAIN * found.cells):
+        if isinstance(other, Case) and (isinstance(found, Open) or other.cells < OPTIONS.gain * found.cells):
             self.chosen[key[1:]] = self.number
             return other
         self.turns.pop()
@@ -178,8 +144,8 @@ class Search(Directions):
         for h, basis in enumerate(self.atoms.bases):
             m = len(basis.rows)
             size = np.maximum(high - low, 1e-6)[at : at + m]
-            lines = rng.normal(size=(WORDS, m)) * size ** -rng.random((WORDS, 1))
-            points = np.array([self.word(key, line, h)[1] for line in lines]).reshape(WORDS, m)
+            lines = rng.normal(size=(OPTIONS.words, m)) * size ** -rng.random((OPTIONS.words, 1))
+            points = np.array([self.word(key, line, h)[1] for line in lines]).reshape(OPTIONS.words, m)
             mean = points.mean(0)
             _, _, axes = np.linalg.svd(points - mean)
             if slope is not None and slope[at : at + m].any():
@@ -199,10 +165,10 @@ class Search(Directions):
             found[kept] += lines[label] / (high - low)[kept]
         return found
 
-    def attempt(self, key: Key, most: int = CELLS) -> Case | Open:
+    def attempt(self, key: Key, most: int | None = None) -> Case | Open:
         """The hints for the checker in a case, by at most so many cells (and at most those of the search), or why it is
         open, in the coordinates that are in use."""
-        return self.settled(key, *self.rounded(key), min(most, self.cells))
+        return self.settled(key, *self.rounded(key), min(OPTIONS.cells if most is None else most, self.cells))
 
     def rounded(self, key: Key) -> tuple[list[int], list[int]]:
         """The box of a case as a certificate holds it: the upper end and the width of every coordinate."""
@@ -216,7 +182,9 @@ class Search(Directions):
     def settled(self, key: Key, upper: list[int], width: list[int], most: int) -> Case | Open:
         """Decide a case on its box by at most so many cells, with bounds on what neurons read where it is hard; as was
         the last one of its symbol and state that is decided, to begin with."""
-        steps = [(0, SIMPLE), *zip(self.neurons, (most // 4, most), strict=False)] if most > SIMPLE else [(0, most)]
+        steps = [(0, min(OPTIONS.simple, most))]
+        if most > OPTIONS.simple:
+            steps += zip(self.neurons, (most // 4, most), strict=False)
         at = (self.number, *key[1:])
         begin = min(self.hard.get(at, 0), len(steps) - 1)
         for count, cells in steps[begin:]:
@@ -239,7 +207,7 @@ class Search(Directions):
         self.shares, self.hopeless = [], False
         self.empty = Empty(self, key) if self.sided and self.atoms.heads > 1 and most > 1 else None
         sides = self.span(upper, width)
-        tree = self.cell(key, *((self.whole(key, *sides) if apart else None) or sides), DEEPEST)
+        tree = self.cell(key, *((self.whole(key, *sides) if apart else None) or sides), OPTIONS.deepest)
         if tree is None:
             return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
         if self.quotients is not None:
@@ -323,9 +291,9 @@ class Search(Directions):
             lost = valued(self.tail.tables, asked, form.c[None])[0, worst] - made.signs[0][worst]
             reach = np.array([part.sum() for part in np.split(line, np.cumsum(self.sizes)[:-1])[1:]])
             by = (high - low)[m:] / (high + low)[m:] * reach
-            if APART * by.max() > lost:
+            if OPTIONS.apart * by.max() > lost:
                 return m + int(by.argmax()), made, made
-        tried = np.argsort(cell.low - cell.high)[:TRIED].tolist()
+        tried = np.argsort(cell.low - cell.high)[: OPTIONS.tried].tolist()
         at, below, above = self.tail.halving(cell, asked, worst, tried)
         whole = len(kept) == m  # else other coordinates may be the widest of a half
         return int(kept[at]), below if whole else None, above if whole else None
@@ -350,7 +318,8 @@ class Search(Directions):
             if not len(kept):
                 return None, margins, lost
             tried.append((0, [(least, short)]))
-        steps = [count for count in (HELD_PARTS if np.isfinite(self.held).any() else PARTS) if count >= begin]
+        counts = OPTIONS.held_parts if np.isfinite(self.held).any() else OPTIONS.parts
+        steps = [count for count in counts if count >= begin]
         for parts, ends in self.pieces(near, asked, steps or [begin]):
             margins, lost = np.full(len(off), math.inf), None
             for made in ends:

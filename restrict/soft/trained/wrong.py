@@ -12,23 +12,14 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained, forward, forward_all
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import margin
 from restrict.soft.trained.stored import Array
 
-SHORT = 2000
-"""Words that are tried for one length, if there are no more."""
-RANDOM, WORK = 256, 1 << 22
-"""Random words of the greatest length, and scores of all of them: at 2000 symbols one random word is left."""
-EACH = 1 << 19
-"""Scores of all words of the shortest lengths that are tried one by one."""
 MAPS = 128
 """A token's maps take as long as ``d^2`` by this many scores: most of the time in wide models."""
-MANY, DEAR = 1 << 16, 3 * 10**10
-"""Several layers: words that are tried for one length, and products of numbers for all of them."""
 BATCH = 1 << 22
 """Numbers in the scores, or in the neurons, of one batch."""
-CLIMB, CHANGES = 1 << 25, (1, 2, 4, 8)
-"""Scores of a climb without a shorter wrong word, and how many symbols are changed on average."""
 
 
 class Wrong(NamedTuple):
@@ -95,15 +86,15 @@ class Hunt:
 
     def short(self, late: Callable[[], bool] | None = None) -> tuple[Wrong | None, int]:
         """A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried: length by
-        length, while there are at most ``SHORT`` and their scores at most ``EACH``; where ``late`` says whether time is
-        over, up to ``MANY``, as long as that is not too dear."""
+        length, while there are at most ``short_words`` and their scores at most ``each``; where ``late`` says whether
+        time is over, up to ``many_words``, as long as that is not too dear."""
         words: list[tuple[int, ...]] = [()]
         states, length, work, dear = [0], 0, 0, 0
         each = 12 * self.model.d**2 * len(self.model.layers)
         while True:
             found = self.first(words, states, length)
             work += len(words) * self.cost(length)
-            if found is not None or length == self.n or (work > EACH and late is None):
+            if found is not None or length == self.n or (work > OPTIONS.each and late is None):
                 return found, length
             longer, ends = [], []
             for word, q in zip(words, states, strict=True):
@@ -112,7 +103,8 @@ class Hunt:
                         longer.append((*word, s))
                         ends.append(t)
             dear += len(longer) * (length + 2) * (each + length)
-            few = len(longer) <= SHORT or (late is not None and len(longer) <= MANY and dear <= DEAR and not late())
+            more = len(longer) <= OPTIONS.many_words and dear <= OPTIONS.dear
+            few = len(longer) <= OPTIONS.short_words or (late is not None and more and not late())
             if not few or not longer:
                 return None, length if longer else self.n
             words, states, length = longer, ends, length + 1
@@ -132,7 +124,7 @@ class Hunt:
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
-        count = max(1, min(RANDOM, WORK // self.cost(self.n)))
+        count = max(1, min(OPTIONS.random, OPTIONS.random_work // self.cost(self.n)))
         size = min(count, self.batch(self.n))
         for _ in range(0, count, size):
             yield self.walk(self.n, size)
@@ -144,7 +136,7 @@ class Hunt:
         words, states = np.zeros((size, n), dtype=np.int64), np.zeros((size, n + 1), dtype=np.int64)
         bias = self.rng.gamma(0.5, size=(size, delta.shape[1])) + 1e-3
         stick, every = self.rng.random(size) ** 2, np.arange(size)
-        change = self.rng.random((size, n)) < self.rng.choice(CHANGES, (size, 1)) / max(n, 1)
+        change = self.rng.random((size, n)) < self.rng.choice(OPTIONS.changes, (size, 1)) / max(n, 1)
         for j in range(n):
             good = np.array([[t in self.alive[j + 1] for t in row] for row in delta])[states[:, j]]
             share = bias * good
@@ -190,14 +182,14 @@ class Hunt:
 
     def climbed(self, best: Wrong | None, late: Callable[[], bool]) -> Wrong | None:
         """The shortest wrong prefix known, after ``best``: random words, then the worst at each length, changed in a
-        few places again and again. What is wrong shortens the words that follow; ``CLIMB`` scores in vain, or ``late``,
+        few places again and again. What is wrong shortens the words that follow; ``climb`` scores in vain, or ``late``,
         end."""
         n, work, worst, elite = self.n, 0, np.full(self.n + 1, np.inf), np.zeros((self.n + 1, self.n), dtype=np.int64)
-        while work < CLIMB and not late():
+        while work < OPTIONS.climb and not late():
             if best is not None and n >= len(best.word):
                 n, work = len(best.word) - 1, 0
-            size = max(1, min(RANDOM, BATCH // (n + 1) ** 2))
-            work += size * (n + 1) ** 2 + (size * WORK >> 16)
+            size = max(1, min(OPTIONS.random, BATCH // (n + 1) ** 2))
+            work += size * (n + 1) ** 2 + (size * OPTIONS.random_work >> 16)
             lengths = np.flatnonzero(np.isfinite(worst[: n + 1]))
             near = None
             if len(lengths) and self.rng.random() < 0.8:
