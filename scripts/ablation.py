@@ -69,8 +69,8 @@ SHORT_MODELS = [
 """Of the goal-directed search's kinds those of which bounds are proved in seconds."""
 SEEDS, QUICK = 2, 3
 """Seeds a model; and with ``--quick`` one seed of the first ``QUICK`` models."""
-SECONDS = 60.0
-"""For one verdict, which takes a few."""
+SECONDS = 20.0
+"""For one verdict, which takes at most a few with the table as it is."""
 
 
 def measured(options: SearchOptions, models: Models, seeds: int) -> Found:
