@@ -391,6 +391,14 @@ def test_bad_weights_are_refused(old: str, new: str, message: str, tmp_path: Pat
         import_transformer_program(EXAMPLE, tmp_path / "nothing.csv")
 
 
+def test_rows_that_pandas_cannot_look_up_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "w.csv"
+    path.write_text(WEIGHTS.read_text() + "tokens,null,0.5,0.5\ntokens,NA,0.5,0.5\n")
+    assert (
+        import_transformer_program(EXAMPLE, path).model.alphabet == import_transformer_program(EXAMPLE).model.alphabet
+    )
+
+
 def test_rows_of_unused_places_are_left_out(tmp_path: Path) -> None:
     """The decompiler writes rows named `_` for values that no variable has, often several of a name."""
     path = tmp_path / "w.csv"

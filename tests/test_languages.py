@@ -461,6 +461,9 @@ EXPRESSIONS = [
     ("regex:a||b", r"column 3: a symbol, '\.' or '\(' is expected before '\|'"),
     ("regex:*a", r"column 1: '\*' has nothing to repeat"),
     ("regex[ab]:a{3,1}", r"column 2: the repetition \{3,1\} asks for at least 3 and at most 1"),
+    ("regex[ab]:a{0,0}", r"column 2: the repetition \{0,0\} asks for none; write \(\)"),
+    ("regex[ab]:a{,0}", r"column 2: the repetition \{,0\} asks for none"),
+    ("regex[a]:]:a]:a", r"'\]:' occurs twice"),
     ("regex[ab]:a{2}", r"column 2: '\{2\}' is no repetition; write \{2,2\}"),
     ("regex[ab]:a{2", r"column 2: '\{' cannot stand here"),
     ("regex[ab]:[a-b]", r"column 1: '\[' is not in the alphabet a b"),
@@ -468,6 +471,14 @@ EXPRESSIONS = [
     ("regex[ab]:a b", "column 2: ' ' cannot stand here"),
     ("regex:" + "(" * 60 + "a" + ")" * 60, "nested more than 50 deep"),
 ]
+
+
+@pytest.mark.parametrize(("letters", "word"), [("a\\", "a\\a"), ("01-[]", "[0-1]"), ("a\\d", "\\d")])
+def test_letters_that_mean_more_elsewhere_are_letters(letters: str, word: str) -> None:
+    pytest.importorskip("automata")
+    found = language(f"regex[{letters}]:{word}")
+    members = [w for n in range(6) for w in itertools.product(letters, repeat=n) if found.contains(w)]
+    assert members == [tuple(word)]
 
 
 @pytest.mark.parametrize(("spec", "kind", "message"), [*BAD, *((s, UsageError, m) for s, m in EXPRESSIONS)])

@@ -10,7 +10,7 @@ import pytest
 
 from restrict.base.errors import NotEstablished, RestrictError, UsageError
 from restrict.languages.dfa import Dfa, minimal
-from restrict.languages.export import exported, to_hoa, to_smv
+from restrict.languages.export import exported, to_dot, to_hoa, to_smv
 from restrict.languages.monoid import star_free
 from restrict.languages.source import language
 from restrict.languages.varieties import CLASSES, Monoid, spelt, varieties
@@ -210,6 +210,14 @@ def test_exported_automata_accept_the_same_words() -> None:
                 right = dfa.run(letters) in dfa.accept
                 assert hoa_accepts(hoa, letters) == right
                 assert smv_accepts(smv, list(word)) == right
+
+
+def test_symbols_that_look_like_syntax_are_themselves() -> None:
+    dfa = minimal(("alive", "é", '"'), [[1, 0, 0], [1, 0, 0]], 0, [1])
+    names = re.search(r"^AP: 4 (.*)$", to_hoa(dfa, "one"), re.M)
+    assert names is not None
+    assert names[1] == r'"alive_" "alive" "é" "\""'
+    assert r'[label="é \""]' in to_dot(dfa, "one")
 
 
 def test_another_suffix_is_refused() -> None:

@@ -31,9 +31,7 @@ class OutputWeights:
     def values(self, feature: str) -> list[str]:
         """The values of a feature. The decompiler fills unused places with rows named ``_``, which are left out.
         Result: the values with exactly one row, as texts in the order of the file; none for an unknown feature."""
-        return [
-            value for value, row in self.rows.get(feature, {}).items() if row is not None and value not in ("", "_")
-        ]
+        return [value for value, row in self.rows.get(feature, {}).items() if row is not None and value != "_"]
 
     def row(self, feature: str, value: str | int) -> tuple[Fraction, ...]:
         """The weights of one value of a feature, a rational for each class; the program fails at a missing one."""
@@ -46,7 +44,8 @@ class OutputWeights:
 
 
 def read_weights(path: Path) -> OutputWeights:
-    """Read the CSV. Result: the weights, as exact rationals."""
+    """Read the CSV. Result: the weights, as exact rationals. Rows of values that pandas reads as missing (``null``) are
+    left out: the program fails there."""
     rows: dict[str, dict[str, tuple[Fraction, ...] | None]] = {}
     lines = _lines(path)
     if not lines or lines[0][:2] != ["feature", "value"] or len(lines[0]) < 3:
@@ -59,6 +58,8 @@ def read_weights(path: Path) -> OutputWeights:
             raise ModelError(f"{path}:{number}: {len(line)} fields, not {len(lines[0])}")
         feature, value = line[:2]
         exact = tuple(_exact(text, f"{path}:{number}") for text in line[2:])
+        if value in NO_VALUE:
+            continue
         rows.setdefault(feature, {})[value] = None if value in rows.get(feature, {}) else exact
     return OutputWeights(path, classes, rows)
 

@@ -94,7 +94,7 @@ def _by_forcing(facts: Facts) -> list[Consequence]:
 def _dyck(language: Dyck | ShuffleDyck) -> Consequence:
     text = (
         f"no {MACHINE}: with the first 20 % openers and the last 20 % closers, deciding membership still takes "
-        "over n/5 symbols (exact: floor(n/5) + 1, n even)"
+        "over n/5 symbols (exact: floor(n/5) + 1, even n >= 2)"
     )
     if language.k > 1:
         text += (

@@ -12,6 +12,11 @@ from restrict.languages.dfa import Dfa
 from restrict.languages.regular import dfa_document
 
 
+def _string(text: str) -> str:
+    """A string of Graphviz and of HOA, neither of which knows JSON's escape of a letter that is not ASCII."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def edges(rows: Iterable[Sequence[int]]) -> dict[tuple[int, int], list[int]]:
     """For each pair of states with an edge between them, the numbers of its symbols; ``rows``: the successors."""
     out: dict[tuple[int, int], list[int]] = {}
@@ -31,14 +36,14 @@ def graphviz(name: str, nodes: Iterable[str], rows: Iterable[Sequence[int]], alp
     out = [f"digraph {name} {{", "  rankdir=LR;", "  start [shape=point];", "  start -> 0;"]
     out += [f"  {q} [{shown}];" for q, shown in enumerate(nodes)]
     for (q, to), symbols in edges(rows).items():
-        out.append(f"  {q} -> {to} [label={json.dumps(' '.join(alphabet[a] for a in symbols))}];")
+        out.append(f"  {q} -> {to} [label={_string(' '.join(alphabet[a] for a in symbols))}];")
     return "\n".join([*out, "}", ""])
 
 
 def to_dot(dfa: Dfa, name: str) -> str:
     """The automaton for Graphviz; double circles accept."""
     nodes = (f"shape={'doublecircle' if q in dfa.accept else 'circle'}" for q in range(dfa.states))
-    return graphviz(json.dumps(name), nodes, dfa.delta, dfa.alphabet)
+    return graphviz(_string(name), nodes, dfa.delta, dfa.alphabet)
 
 
 def to_smv(dfa: Dfa, name: str) -> str:
@@ -67,18 +72,20 @@ def to_smv(dfa: Dfa, name: str) -> str:
 
 def to_hoa(dfa: Dfa, name: str) -> str:
     """A deterministic Buechi automaton in the HOA format: `alive` and one letter at a time, then silence for ever.
-    Proposition 0 is `alive`; proposition `a + 1` is symbol `a`. The last state is entered by silence behind an accepted
-    word, and is the only accepting one; what is neither a word nor silence has no run."""
+    Proposition 0 is `alive` (`alive_` where that is a symbol); proposition `a + 1` is symbol `a`. The last state is
+    entered by silence behind an accepted word, and is the only accepting one; what is neither a word nor silence has no
+    run."""
     count = len(dfa.alphabet)
     end = dfa.states
+    alive = next(name for k in range(count + 1) if (name := "alive" + "_" * k) not in dfa.alphabet)
     labels = ["&".join(["0", *(f"{'' if a == b else '!'}{b + 1}" for b in range(count))]) for a in range(count)]
     silence = "&".join(f"!{b}" for b in range(count + 1))
     out = [
         "HOA: v1",
-        f"name: {json.dumps(name)}",
+        f"name: {_string(name)}",
         f"States: {dfa.states + 1}",
         "Start: 0",
-        f"AP: {count + 1} " + " ".join(json.dumps(text) for text in ("alive", *dfa.alphabet)),
+        f"AP: {count + 1} " + " ".join(_string(text) for text in (alive, *dfa.alphabet)),
         "acc-name: Buchi",
         "Acceptance: 1 Inf(0)",
         "properties: trans-labels explicit-labels state-acc deterministic",

@@ -2,7 +2,7 @@
 
     union  = joined { ("|" | "&" | "^") joined }        "&" is intersection and "^" is shuffle
     joined = { factor }                                  at least one
-    factor = part { "*" | "+" | "?" | "{" [low] "," [high] "}" }
+    factor = part { "*" | "+" | "?" | "{" [low] "," [high] "}" }      not {0,0}
     part   = symbol | "." | "(" union ")" | "()"         "." is any symbol, "()" the empty word
 
 One character is one symbol. The size of the automaton is bounded before it is built: a repetition multiplies.
@@ -33,8 +33,8 @@ class _Syntax(Operators[int]):
 
     def __init__(self, pattern: str, symbols: frozenset[str]) -> None:
         self.pattern, self.symbols = pattern, symbols
-        tokens = scan(pattern, _TOKEN, self.bad_character, "")
-        super().__init__(tokens, self.refuse, MAX_DEPTH, f"parentheses are nested more than {MAX_DEPTH} deep")
+        self.pieces = scan(pattern, _TOKEN, self.bad_character, "")
+        super().__init__(self.pieces, self.refuse, MAX_DEPTH, f"parentheses are nested more than {MAX_DEPTH} deep")
 
     def refuse(self, token: Token, reason: str) -> NoReturn:
         """Refuse, naming the column."""
@@ -46,6 +46,7 @@ class _Syntax(Operators[int]):
         self.refuse(token, f"{quote(token.text)} cannot stand here; {known}")
 
     def check(self) -> None:
+        """Refuse what is not well-formed or too large."""
         size = self.operators()
         if self.token.kind != "end":
             self.refuse(self.token, "this ')' closes nothing")
@@ -54,6 +55,10 @@ class _Syntax(Operators[int]):
                 f"the regular expression {quote(self.pattern)} has {size} symbols with its repetitions written out, "
                 f"more than {MAX_SIZE}"
             )
+
+    def spelled(self, letters: dict[str, str]) -> str:
+        """The expression with other symbols."""
+        return "".join(letters[t.text] if t.kind == "symbol" else t.text for t in self.pieces)
 
     def join(self, signs: Sequence[Token], parts: list[int]) -> int:
         """Alternatives; ``&`` and ``^`` may multiply the automata, so the sizes are multiplied there."""
@@ -84,6 +89,8 @@ class _Syntax(Operators[int]):
             low, high = int(found[1] or 0), int(found[2] or 0)
             if found[2] and low > high:
                 self.refuse(token, f"the repetition {token.text} asks for at least {low} and at most {high}")
+            if high == 0 and not token.text.endswith(",}"):  # automata-lib reads it as {0,1}
+                self.refuse(token, f"the repetition {token.text} asks for none; write () for the empty word")
             size *= max(1, low, high)
 
     def part(self) -> int:
@@ -116,22 +123,25 @@ def from_regex(pattern: str, alphabet: str | None = None) -> Regular:
     if not symbols or wrong is not None:
         what = "has no symbol" if wrong is None else f"has {quote(wrong)}, which is an operator or white space"
         raise UsageError(f"the alphabet of the regular expression {quote(pattern)} {what}: write regex[abc]:...")
-    _Syntax(pattern, frozenset(symbols)).check()
+    syntax = _Syntax(pattern, frozenset(symbols))
+    syntax.check()
     from automata.fa.dfa import DFA
     from automata.fa.nfa import NFA
 
+    letters = {s: chr(0xE000 + a) for a, s in enumerate(symbols)}  # for private use, as \\ [ ] - may mean more there
     try:
-        found = DFA.from_nfa(NFA.from_regex(pattern, input_symbols=set(symbols)), minify=False)
+        nfa = NFA.from_regex(syntax.spelled(letters), input_symbols=set(letters.values()))
+        found = DFA.from_nfa(nfa, minify=False)
     except Exception as error:  # whatever the library refuses beyond our syntax
         raise UsageError(f"the regular expression {quote(pattern)} is not well-formed") from error
-    return Regular(pattern, f"regex[{''.join(symbols)}]:{pattern}", _from_automata(found, symbols))
+    return Regular(pattern, f"regex[{''.join(symbols)}]:{pattern}", _from_automata(found, letters))
 
 
-def _from_automata(found: Any, symbols: tuple[str, ...]) -> Dfa:
-    """Our automaton from an automata-lib ``DFA``, which may be partial."""
+def _from_automata(found: Any, letters: dict[str, str]) -> Dfa:
+    """Our automaton from an automata-lib ``DFA``, which may be partial; ``letters``: what stands for each symbol."""
     order = sorted(found.states, key=repr)
     index = {q: at for at, q in enumerate(order)}
     sink = len(order)
-    delta = [[index.get(found.transitions.get(q, {}).get(s), sink) for s in symbols] for q in order]
-    delta.append([sink] * len(symbols))
-    return minimal(symbols, delta, index[found.initial_state], [index[q] for q in found.final_states])
+    delta = [[index.get(found.transitions.get(q, {}).get(s), sink) for s in letters.values()] for q in order]
+    delta.append([sink] * len(letters))
+    return minimal(tuple(letters), delta, index[found.initial_state], [index[q] for q in found.final_states])

@@ -34,6 +34,8 @@ def language(spec: str | Language) -> Language:
     listed = LETTERS.fullmatch(text)
     head, colon, rest = (listed[1], ":", listed[3]) if listed else text.partition(":")
     letters = listed[2] if listed else ""
+    if "]:" in letters:
+        raise UsageError(f"{quote(text)}: ']:' occurs twice, so it is not clear where the alphabet ends")
     key = ALIASES.get(head.lower(), head.lower())
     if key not in READERS or (listed and not letters.strip()):
         near = did_you_mean(head, [*READERS, *ALIASES])
