@@ -118,8 +118,8 @@ def _text(compiled: Compiled, found: Measured) -> str:
     told = [
         f"{compiled.program.name} at n = {n}: "
         f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}",
-        f"needed 1/tau: {at_most(compiled.scale, 6)}; every head is within {common.at_most(compiled.error)} of the hard "
-        f"one (certified; asked for {compiled.epsilon}), and rounding makes it exact",
+        f"needed 1/tau: {at_most(compiled.scale, 6)}; every head is within {common.at_most(compiled.error)} of the "
+        f"hard one (certified; asked for {compiled.epsilon}), and rounding makes it exact",
         _measured(found),
         *(f"{kind}: {_safe(n, longest, compiled.every_length)}" for kind, longest in soft.certified.items()),
     ]
