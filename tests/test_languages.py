@@ -178,6 +178,13 @@ def test_forcing_costs_of_known_languages_are_exact() -> None:
     assert language("(aa)*").forcing_cost(3, True) is None
 
 
+def test_corollary_2_is_for_brackets_of_any_name() -> None:
+    from restrict.languages.pre import corollary2
+
+    found = corollary2(language("dyck[aA]:1,depth=2"), 10)
+    assert found.fixed == {0: "a", 1: "a", 8: "A", 9: "A"}
+
+
 @pytest.mark.parametrize("n", heavy_after([10, 20, 36, 1000, 100_000], 4))
 def test_dyck_is_linear_after_the_pre_restriction_of_corollary_2(n: int) -> None:
     from restrict.languages.pre import corollary2

@@ -296,6 +296,9 @@ def test_the_command_simulates_and_measures(tmp_path: Path) -> None:
     found = succeeded("simulate", "flip-flop", "-n", "5", "-o", tmp_path / "m.safetensors")
     assert "no wrong label" in found.output
     assert "every length" in found.output
+    needed = re.search(r"needed 1/tau: ([\d.]+);", succeeded("simulate", "induction-head", "-n", "6").output)
+    assert needed is not None
+    assert float(needed[1]) >= compile_program(load("induction-head"), 6).scale
     found = typed("simulate", "tribes", "-n", "8", "--json", "--epsilon", "1/50")
     document = json.loads(found.output)
     assert document["measured_error"] - 1e-15 <= document["certified_error"] <= 1 / 50

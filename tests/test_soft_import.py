@@ -434,3 +434,24 @@ def test_records_of_numpy(tmp_path: Path) -> None:
     (tmp_path / "c.npz").write_bytes((tmp_path / "r.npz").read_bytes()[:-30])
     for name in "otc":
         refused(path, tmp_path, ModelError, "--compare", tmp_path / f"{name}.npz")
+
+
+def test_what_is_left_is_taken_for_positions_and_that_is_said() -> None:
+    rng, d = np.random.default_rng(0), 4
+    layer = {
+        "self_attn.in_proj_weight": (12, d), "self_attn.out_proj.weight": (d, d), "linear1.weight": (8, d),
+        "linear2.weight": (d, 8), "norm1.weight": (d,), "norm2.weight": (d,),
+    }  # fmt: skip
+    arrays = {f"layers.0.{name}": rng.normal(size=shape) for name, shape in layer.items()}
+    arrays |= {"embed.weight": rng.normal(size=(3, d)), "head.weight": rng.normal(size=(2, d))}
+    options = Options(heads=2, alphabet=("a", "b", "c"), layout="torch")
+    for shape in ((1, d), (1, 1, d), (5, 1, d), (1, 5, d)):
+        found = import_weights(arrays | {"pe": np.ones(shape)}, options)
+        assert ("position table", "pe", "assumed: the only tensor left") in [
+            (s.name, s.value, s.text()) for s in found.settings
+        ]
+        assert found.model.positions.table is not None
+        assert found.model.positions.table.shape == (max(shape[:-1]), d)
+    for name, left in (("mask", np.tri(d)), ("pe", np.ones(d))):
+        with pytest.raises(ModelError, match=f"tensor '{name}'"):
+            import_weights(arrays | {name: left}, options)

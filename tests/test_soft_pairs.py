@@ -18,6 +18,7 @@ from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, logits, pairs
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
+from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word, few, logit_influence
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
@@ -28,7 +29,7 @@ from restrict.soft.models.model import Floats, SoftModel
 from restrict.soft.models.source import load
 from tests.commands import typed
 from tests.marks import heavy_after, rows_after
-from tests.soft_words import Words, added, lengths
+from tests.soft_words import Words, added, lengths, masked
 from tests.verdict_cases import FOLDER as TRAINED
 from tests.verdict_cases import SHIPPED
 
@@ -533,6 +534,28 @@ def test_the_search_returns_pairs_that_differ_in_one_place() -> None:
         for first, second in pairs:
             assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
             assert first[5] == second[5] == changes.words.symbol
+
+
+@pytest.mark.parametrize("heads", [0, 1, 2])
+def test_heads_that_see_nothing_at_the_output_move_nothing(heads: int) -> None:
+    model = load(f"random:layers=1,width=8,heads={max(heads, 1)},symbols=2,seed=1")
+    if not heads:
+        model = replace(model, layers=(replace(model.layers[0], heads=()),))
+    model = masked(model, "strict_future")
+    for n in (2, 24):
+        found = changes_of(model, n)
+        assert attention_influence(found).bound == 0
+        assert logit_influence(model, found, cells=2).bound < 1e-9
+
+
+def test_one_label_has_no_difference_and_no_layer_no_influence() -> None:
+    model = load("random:layers=1,width=8,heads=1,symbols=2,seed=1")
+    output = replace(model.output, unembed=model.output.unembed[:1], bias=model.output.bias[:1], labels=("x",))
+    one = replace(model, output=replace(output, kind="softmax", accept=()))
+    assert logit_influence(one, changes_of(one, 4)).bound == 0
+    row = influence(replace(model, layers=()), 3)
+    assert row.measured == (0, 0)
+    assert row.sharp == row.layerwise == (0, 0)
 
 
 def test_what_is_not_covered_is_refused() -> None:

@@ -278,6 +278,9 @@ def test_a_table_of_expected_classes_is_compared(tmp_path: Path) -> None:
         ("language,starfree\n", "'starfree'"),
         ("language,star-free\nparity,maybe\n", "line 2: 'maybe' is not yes, no or empty"),
         ("language,star-free\nnothing,yes\n", "line 2: 'nothing' is not a language"),
+        ("language,star-free,star-free\nparity,yes,no\n", "names a column twice"),
+        ("language,star-free\nparity,no,yes\n", "line 2: more cells than the first line names"),
+        ("language,star-free\n", "no language below the first line"),
     ):
         table.write_text(text, encoding="utf-8")
         assert message in failed(UsageError, "language", "--table", table)

@@ -291,8 +291,12 @@ def _rows(path: Path) -> list[tuple[str, Language, dict[str, bool | None]]]:
     unknown = [c for c in columns if c not in CLASSES]
     if "language" not in (table.fieldnames or ()) or unknown:
         raise UsageError(f"{path}: the first line names `language` and classes of {', '.join(CLASSES)}; not {unknown}")
+    if len(set(columns)) < len(columns) or len(columns) + 1 < len(table.fieldnames or ()):
+        raise UsageError(f"{path}: the first line names a column twice")
     out = []
     for row in table:
+        if None in row:
+            raise UsageError(f"{path}, line {table.line_num}: more cells than the first line names")
         try:
             expected = {c: ANSWERS[(row[c] or "").strip().lower()] for c in columns}
             out.append((row["language"], named(row["language"]), expected))
@@ -300,4 +304,6 @@ def _rows(path: Path) -> list[tuple[str, Language, dict[str, bool | None]]]:
             raise UsageError(f"{path}, line {table.line_num}: {error} is not yes, no or empty") from None
         except RestrictError as error:
             raise UsageError(f"{path}, line {table.line_num}: {error}") from None
+    if not out:
+        raise UsageError(f"{path}: no language below the first line")
     return out

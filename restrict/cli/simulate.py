@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import RestrictError, UsageError
-from restrict.base.wording import counted
+from restrict.base.wording import at_most, counted
 from restrict.cli import common
 from restrict.cli.printer import parts, put
 
@@ -118,8 +118,8 @@ def _text(compiled: Compiled, found: Measured) -> str:
     told = [
         f"{compiled.program.name} at n = {n}: "
         f"heads {len(compiled.heads)}, layers {len(soft.layers)}, width {soft.width}",
-        f"needed 1/tau: {compiled.scale:.6g}; every head is within {common.at_most(compiled.error)} of the hard one "
-        f"(certified; asked for {compiled.epsilon}), and rounding makes it exact",
+        f"needed 1/tau: {at_most(compiled.scale, 6)}; every head is within {common.at_most(compiled.error)} of the "
+        f"hard one (certified; asked for {compiled.epsilon}), and rounding makes it exact",
         _measured(found),
         *(f"{kind}: {_safe(n, longest, compiled.every_length)}" for kind, longest in soft.certified.items()),
     ]
@@ -196,7 +196,7 @@ def _srasp(o: common.Given) -> None:
     told = [
         f"{program.name} at n = {o.n} (start marker counted): heads {heads}, "
         f"layers {len(soft.layers)}, width {soft.width}",
-        f"needed 1/tau: {sharp.scale:.0f} for the gap {sharp.gap} (Theorem 26); all that is read is within "
+        f"needed 1/tau: {at_most(sharp.scale, 6)} for the gap {sharp.gap} (Theorem 26); all that is read is within "
         f"{common.at_most(sharp.error)} of the hard one (certified; asked for {o.epsilon}), "
         "and rounding makes it exact, " + (f"at every length up to {o.n}" if budget.every_length else f"at n = {o.n}"),
         _measured(found),

@@ -18,7 +18,7 @@ def corollary2(language: Language, n: int) -> Restriction:
 
     Source: Hahn 2020, Corollary 2. Each share is rounded down. ``n``: the length of the words in symbols, without
     markers, at least 0. Result: the restriction of length ``n``, without markers."""
-    if not isinstance(language, Dyck | ShuffleDyck) and not language.spec.startswith("dyck:"):
+    if not isinstance(language, Dyck | ShuffleDyck) and not language.spec.startswith(("dyck:", "dyck[")):
         raise UsageError(f"the pre-restriction of Corollary 2 is for Dyck languages, not for {language.name}")
     opener, closer, share = language.alphabet[0], language.alphabet[1], n * SHARE // 100
     return Restriction(n, {**dict.fromkeys(range(share), opener), **dict.fromkeys(range(n - share, n), closer)})

@@ -148,7 +148,7 @@ def recursion(parts: Parts, tokens: I64) -> Recursion:
     step = parts.model.embed[:size, None] - parts.model.embed[None, :size]
     own, other = float(norms(step).max()) * ROOM, np.zeros(n)
     owns, others = [own], [other]
-    sizes = [layer.before for layer in layers[1:]] + [last]
+    sizes = [*(layer.before for layer in layers[1:]), last][: len(layers)]
     for layer, made, top in zip(parts.layers, layers, sizes, strict=True):
         own, other = _step(layer, made, own, other, n)
         own, other = min(own, 2 * top), np.minimum(other, 2 * top)

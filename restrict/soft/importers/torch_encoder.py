@@ -6,8 +6,6 @@ and then noted as assumed."""
 import re
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from restrict.base.errors import ModelError
 from restrict.base.tensorfile import fits
 from restrict.soft.importers.blocks import Parts, assembled, final_norm, heads_of, layers_named, mlp, norm_of, usual
@@ -38,7 +36,7 @@ def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
     out = _find(tensors, names, "unembedding", (None, d))
     unembed = tensors.take(out, (None, d))
     bias = tensors.maybe(f"{out.removesuffix('weight')}bias", len(unembed))
-    table = _position_table(tensors, names, d)
+    table = _position_table(tensors, choices, d)
     choices.note("embedding", f"{embedding}, used as it is", "assumed" if "embedding" not in names else "given")
     choices.note("unembedding", out, "assumed" if "unembedding" not in names else "given")
     parts = Parts(embed, table, layers, final, unembed, bias, "last")
@@ -66,15 +64,18 @@ def _encoder(tensors: Named) -> tuple[str, int, int]:
     return stem, int(tensors.arrays[first].shape[1]), count
 
 
-def _position_table(tensors: Named, names: Mapping[str, str], d: int) -> Floats | None:
-    """The table of positions: the tensor so named, or the only one left."""
-    given = names.get("position")
-    if given is None and len(tensors.unused) != 1:
+def _position_table(tensors: Named, choices: Choices, d: int) -> Floats | None:
+    """The table of positions: the tensor so named, or the only one left, if that is no mask."""
+    given = choices.options.names.get("position")
+    if given is None and (len(tensors.unused) != 1 or "mask" in min(tensors.unused).lower()):
         return None
     name = given if given is not None else min(tensors.unused)
     name = name if name in tensors.arrays else f"{name}.weight"
-    if name in tensors.arrays:
-        tensors.arrays[name] = np.squeeze(tensors.arrays[name])
+    shape = tensors.arrays[name].shape if name in tensors.arrays else ()
+    if len(shape) > 2 and sorted(shape[:-1])[-2] == 1:  # (1, n, d) or (n, 1, d)
+        tensors.arrays[name] = tensors.arrays[name].reshape(-1, shape[-1])
+    why = "the only tensor left" if given is None else ""
+    choices.note("position table", name, "assumed" if given is None else "given", why)
     return tensors.take(name, (None, d))
 
 

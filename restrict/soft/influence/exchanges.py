@@ -70,8 +70,7 @@ def spread_of(changes: Changes) -> Floats:
     """How attention's results at the output are spread, over random words: shape ``(d, d)``, not more than a hint.
     Where they are few or alike, the values' own spread decides."""
     words = Sample(changes, np.random.default_rng(0)).random(WORDS)
-    values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in changes.heads])
-    found: Floats = 1e-9 * values.T @ values
+    found: Floats = 1e-9 * changes.spread
     if len(words):
         results = changes.read(words)
         results -= results.mean(0)

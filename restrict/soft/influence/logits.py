@@ -129,7 +129,7 @@ class Space:
         limits = (within[0] + shift - off, within[1] + shift + off)
         heads = zip(self.changes.heads, line.planes, strict=True)
         changes = [self.changes.change(head, at, plane, near, limits) for head, plane in heads]
-        return np.asarray(np.sum(changes, axis=0))
+        return sum(changes, np.zeros(len(near)))
 
     def narrowed(self, pair: Both) -> Both | None:
         """The same pair of words in smaller cells, with fewer exchanges; ``None`` where there is no such pair."""
@@ -229,6 +229,8 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     ``cells`` pairs are halved for each symbol and logit, and none after ``seconds``. Words that are few are all tried,
     whatever the limits."""
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
+    if not len(rows):  # one label: no difference of two
+        return PairBound(0.0, 0.0, None, 0)
     settled, pairs, many = 0.0, list[Pair](), [changes for changes in found if not few(changes)]
     for changes in found:
         if few(changes):

@@ -93,14 +93,16 @@ class Plane(NamedTuple):
 
 
 def heads_of(parts: Parts, symbol: int) -> list[Head]:
-    """The tables of every head where the output's place holds a symbol (a marker's row where it is pinned)."""
+    """The tables of every head where the output's place holds a symbol (a marker's row where it is pinned). A head that
+    sees nothing there adds nothing and is left out."""
     model, n = parts.model, parts.n
     layer, out, pinned = parts.layers[0], model.output_position(n), model.pinned(n)
     tokens = np.tile(np.arange(len(model.alphabet)), (n, 1))
     for j, row in pinned.items():
         tokens[j] = row
     keys = normed(layer.front[0], parts.embedded(tokens))
-    return [_head(head, keys, out, 0 if out in pinned else symbol, n) for head in layer.heads]
+    seeing = [head for head in layer.heads if visible(head.mask, np.array([out]), n).any()]
+    return [_head(head, keys, out, 0 if out in pinned else symbol, n) for head in seeing]
 
 
 def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> Head:
@@ -222,8 +224,14 @@ class Changes:
     @cached_property
     def axes(self) -> "Axes":
         """Orthonormal directions, those of the largest values first, and attention's result along each."""
-        values = np.concatenate([h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in self.heads])
-        return self.along_axes(values.T @ values)
+        return self.along_axes(self.spread)
+
+    @property
+    def spread(self) -> Floats:
+        """How the values that are seen are spread: shape ``(d, d)``; 0 without a head."""
+        none = np.zeros((0, self.parts.model.width))
+        values = np.concatenate([none, *(h.v[h.e > 0] - h.v[h.e > 0].mean(0) for h in self.heads)])
+        return np.asarray(values.T @ values)
 
     def along_axes(self, spread: Floats) -> "Axes":
         """The axes of a matrix ``(d, d)``, those of its greatest values first."""
