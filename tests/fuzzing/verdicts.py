@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 from numpy.random import Generator
 
-from restrict.soft.trained import verdict as search
+from restrict.base.options import changed
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.options import OPTIONS
 from tests import verdict_cases
 from tests.fuzzing import by_shape
 from tests.fuzzing.changes import bytes_changed, nudge, restructure
@@ -35,9 +35,9 @@ def original(rng: Generator) -> Trial:
         reads = str(rng.choice(["", "first", "last"])) if layers == 1 else ""
         start = reads == "first" or rng.random() < 0.7
         model, naive = verdict_cases.random_checkpoint(rng, layers, start, norm, reads)
-        own = {"FEW": 0, "SHORTEST": 1, "GAIN": 9.0} if rng.random() < 0.5 else {"FEW": search.FEW}
+        own = {"few": 0, "shortest": 1, "gain": 9.0} if rng.random() < 0.5 else {}
         slopes = verdict_cases.steep(rng) if len(model.layers) == 2 and rng.random() < 0.5 else nullcontext()
-        with patch.multiple(search, **own), slopes:
+        with changed(OPTIONS, **own), slopes:
             graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
             found = verify_trained(model, graph, N, seconds=60)
         found = verdict_cases.with_quotients(found) if len(model.layers) == 1 else found
