@@ -91,7 +91,7 @@ def edges(supports: Floats, size: tuple[float, float], limits: tuple[Floats, Flo
     xb, yb, kept = np.roll(xa, -1, axis=1), np.roll(ya, -1, axis=1), np.ones(xa.shape, dtype=bool)
     for limit, sign in ((limits[0][:, None], 1.0), (limits[1][:, None], -1.0)):
         a, b = sign * (ya - limit) >= 0, sign * (yb - limit) >= 0
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             cross = xa + (limit - ya) / (yb - ya) * (xb - xa)
         kept &= a | b
         xa, ya = np.where(~a & b, cross, xa), np.where(~a & b, limit, ya)
