@@ -20,8 +20,8 @@ from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import loads
+from restrict.soft.models.model import dumps
 from restrict.soft.models.terms import Term
-from restrict.soft.models.writer import dumps
 from tests.commands import Shell
 from tests.page_examples import run_examples
 from tests.random_counting import random_in
