@@ -123,7 +123,7 @@ class Dyck(Balanced):
             return dyck_matching.count_heights(codes) if n <= HEIGHT_LIMIT else None
         return dyck_matching.count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         """A member, each as likely as any other. O(n)."""
         if n % 2:
             return None

@@ -192,7 +192,7 @@ class ContextFree(Drawn, Searched):
             return 0
         return sum(map(self._has, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         """A member of this length, each as likely as any other; the class has the cost."""
         if not chart(self.form, (None,) * n).member():
             return None

@@ -96,7 +96,7 @@ class ShuffleDyck(Balanced):
             ways = out
         return ways.get((0,) * self.k, 0)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each."""
         if n % 2:
             return None
