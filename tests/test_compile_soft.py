@@ -191,7 +191,7 @@ def test_what_a_decoder_cannot_do_names_the_theorem(text: str, how: str, reason:
 def test_bad_arguments_are_refused() -> None:
     for arguments, reason in (
         ({"formula": "1", "alphabet": "01"}, "is one string"),
-        ({"formula": "1", "alphabet": ["1", "1"]}, "each once"),
+        ({"formula": "1", "alphabet": ["1", "1"]}, "each only once"),
         ({"formula": "1", "alphabet": AB, "at": "middle"}, "not one of"),
         ({"formula": "1", "alphabet": AB, "how": "magic"}, "neither"),
     ):

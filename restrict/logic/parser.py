@@ -164,6 +164,20 @@ def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
     return _Parser(text, None if alphabet is None else tuple(alphabet)).run()
 
 
+def read_over(formula: Formula | str, alphabet: Sequence[str], at: str) -> tuple[Formula, tuple[str, ...]]:
+    """What is to be compiled: a formula, or its text, over an alphabet; and the alphabet. ``at``: the position at which
+    its truth is wanted. ``UsageError``: no list of different symbols, or another position."""
+    if isinstance(alphabet, str):
+        raise UsageError(f"the alphabet {quote(alphabet)} is one string; give a list of symbols")
+    if not alphabet or len(set(alphabet)) != len(alphabet) or not all(isinstance(s, str) and s for s in alphabet):
+        raise UsageError("the alphabet must have at least one symbol, none of them empty, and each only once")
+    formula = parse(formula, alphabet) if isinstance(formula, str) else formula
+    if at not in ("last", "first", "every"):
+        raise UsageError(f"at={quote(at)} is not one of 'last', 'first', 'every'")
+    formula.check_over(alphabet)
+    return formula, tuple(alphabet)
+
+
 class _Parser(Operators[Value]):
     """The kind of a token is an operator's full name, a bracket, "" at the end, ``symbol``, or of ``NUMBERS``."""
 

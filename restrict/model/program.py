@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from restrict.base.errors import UsageError, quote
 from restrict.base.files import naming
 from restrict.base.htmltable import grid_table
-from restrict.base.wording import counted
+from restrict.base.wording import counted, symbols_of
 from restrict.model.graph import program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
@@ -168,9 +168,7 @@ class Model:
             UsageError: a symbol that is not in the alphabet.
         """
         if isinstance(word, str):
-            word = (
-                word.split() if any(c.isspace() for c in word.strip()) or word in self.alphabet else list(word.strip())
-            )
+            word = symbols_of(word, self.alphabet)
         index = {symbol: at for at, symbol in enumerate(self.alphabet)}
         if STAR in index:
             index["*"] = index[STAR]

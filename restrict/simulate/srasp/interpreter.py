@@ -9,6 +9,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError, quote
 from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, SRaspProgram
+from restrict.soft.models.model import visible
 
 _OPS: dict[str, Callable[..., Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -34,8 +35,7 @@ def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
 
 def _attend(s: Attention, word: Sequence[str], known: dict[str, I64]) -> I64:
     n = len(word)
-    i, j = np.arange(n)[:, None], np.arange(n)[None, :]
-    seen = {"none": np.ones((n, n), dtype=np.bool_), "past": j <= i, "strict_past": j < i}[s.mask]
+    seen = visible(s.mask, np.arange(n), n)
     good = np.broadcast_to(_value(s.score, word, known, 2), (n, n)).astype(np.bool_) & seen
     found = good.any(axis=1) if n else np.zeros(0, dtype=np.bool_)
     best = (n - 1 - np.argmax(good[:, ::-1], axis=1) if s.rightmost else np.argmax(good, axis=1)) if n else found
