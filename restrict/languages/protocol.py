@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import UsageError, indices_of, quote
 from restrict.base.wording import joined
 from restrict.model.brackets import bracket_alphabet
 from restrict.model.restriction import Restriction
@@ -272,12 +272,7 @@ def forcing(
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
     """Raise :class:`UsageError` at the first symbol that is not in the alphabet. ``word``: symbols, without markers."""
-    known = set(alphabet)
-    for at, symbol in enumerate(word):
-        if symbol not in known:
-            raise UsageError(
-                f"symbol {quote(symbol)} at index {at} is not in the language's alphabet: {' '.join(alphabet)[:80]}"
-            )
+    indices_of(word, alphabet, whose="the language's alphabet")
 
 
 def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import indices_of
 from restrict.base.files import naming
 from restrict.base.htmltable import grid_table
 from restrict.base.wording import counted, symbols_of
@@ -169,16 +169,9 @@ class Model:
         """
         if isinstance(word, str):
             word = symbols_of(word, self.alphabet)
-        index = {symbol: at for at, symbol in enumerate(self.alphabet)}
-        if STAR in index:
-            index["*"] = index[STAR]
-        for at, symbol in enumerate(word):
-            if symbol not in index:
-                raise UsageError(
-                    f"symbol {quote(symbol)} at index {at} of the input is not in the alphabet: "
-                    + " ".join(self.alphabet)[:80]
-                )
-        return [index[symbol] for symbol in word]
+        if STAR in self.alphabet:
+            word = [STAR if symbol == "*" else symbol for symbol in word]
+        return indices_of(word, self.alphabet, " of the input")
 
     def _repr_html_(self) -> str:
         rows = []

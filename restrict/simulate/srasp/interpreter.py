@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import indices_of
 from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, SRaspProgram
 from restrict.soft.models.model import visible
 
@@ -19,9 +19,7 @@ _OPS: dict[str, Callable[..., Any]] = {
 
 def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
     """Every vector on one word, int64 (len(word),), truth values as 0 and 1. Cost: O(n^2) for each attention."""
-    wrong = next((s for s in word if s not in program.alphabet), None)
-    if wrong is not None:
-        raise UsageError(f"{quote(wrong)} is not in the alphabet ({' '.join(program.alphabet)})")
+    indices_of(word, program.alphabet)
     known: dict[str, I64] = {}
     for s in program.statements:
         if isinstance(s, PrefixSum):
