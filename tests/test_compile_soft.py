@@ -20,8 +20,8 @@ from restrict.simulate.formulas.terms import predicate_term
 from restrict.simulate.formulas.verify import DTYPES, counterexample, measure, read
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import loads
+from restrict.soft.models.model import dumps
 from restrict.soft.models.terms import Term
-from restrict.soft.models.writer import dumps
 from tests.commands import Shell
 from tests.page_examples import run_examples
 from tests.random_counting import random_in
@@ -191,7 +191,7 @@ def test_what_a_decoder_cannot_do_names_the_theorem(text: str, how: str, reason:
 def test_bad_arguments_are_refused() -> None:
     for arguments, reason in (
         ({"formula": "1", "alphabet": "01"}, "is one string"),
-        ({"formula": "1", "alphabet": ["1", "1"]}, "each once"),
+        ({"formula": "1", "alphabet": ["1", "1"]}, "each only once"),
         ({"formula": "1", "alphabet": AB, "at": "middle"}, "not one of"),
         ({"formula": "1", "alphabet": AB, "how": "magic"}, "neither"),
     ):

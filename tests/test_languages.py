@@ -1,6 +1,7 @@
 """Languages against enumeration: completions, counts, samples and forcing costs, on every kind of pattern."""
 
 import itertools
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from restrict.languages.grammar import read_grammar
 from restrict.languages.predicate import Predicate
 from restrict.languages.protocol import Language, check_alphabet, pattern_of, restriction_of, word_positions
 from restrict.languages.regular import Regular, dfa_document
-from restrict.languages.shuffle import ShuffleDyck, _splits, _two_types
+from restrict.languages.shuffle import ShuffleDyck, _splits
 from restrict.languages.source import language, listing
 from restrict.model.brackets import bracket_alphabet
 from restrict.model.restriction import Restriction
@@ -275,7 +276,9 @@ def test_matching_by_chart_kernel_and_greedy(many: int) -> None:
 def test_dyck_counts_over_all_words() -> None:
     assert [Dyck(2).count(Restriction(n)) for n in range(0, 9, 2)] == [1, 2, 8, 40, 224]
     assert [ShuffleDyck(2).count(Restriction(n)) for n in range(0, 9, 2)] == [1, 2, 10, 70, 588]
-    assert _splits(2, 40) == _two_types(40)
+    catalan = [math.comb(2 * m, m) // (m + 1) for m in range(42)]
+    # The known product of two Catalan numbers (Cori, Dulucq and Viennot 1986).
+    assert _splits(2, 40) == [[1] + [0] * 40, catalan[:41], [catalan[m] * catalan[m + 1] for m in range(41)]]
 
 
 def test_completions_of_long_patterns_agree_with_them() -> None:

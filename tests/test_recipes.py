@@ -210,8 +210,7 @@ REGISTRIES = [
     ("KINDS", "restrict/cli/import_.py"), ("LAYOUTS", "restrict/soft/importers/read.py"),
     ("assembled", "restrict/soft/importers/blocks.py"), ("READERS", "restrict/languages/source.py"),
     ("ByPattern", "restrict/languages/protocol.py"), ("BUILT_IN", "restrict/checker/refutation.py"),
-    ("BUILT_IN", "restrict/certificate/refutation.py"), ("put", "restrict/cli/printer.py"),
-    ("SHORT", "restrict/cli/examples.py"),
+    ("put", "restrict/cli/printer.py"), ("SHORT", "restrict/cli/examples.py"),
     ("EXAMPLES", "restrict/cli/examples.py"), ("SAME", "tests/test_cli.py"), ("PROOFS", "restrict/checker/main.py"),
     ("Meter", "restrict/checker/account.py"), ("Record", "restrict/base/strictjson.py"),
 ]  # fmt: skip

@@ -155,7 +155,7 @@ def test_smaller_errors_and_the_file() -> None:
 
 
 def dump(compiled: Compiled) -> bytes:
-    from restrict.soft.models.writer import dumps
+    from restrict.soft.models.model import dumps
 
     return dumps(compiled.soft)
 

@@ -11,7 +11,7 @@ from restrict.languages.source import language
 from restrict.soft.importers import compare, import_weights, read_record
 from restrict.soft.models import evaluate
 from restrict.soft.models.format import loads
-from restrict.soft.models.writer import dumps
+from restrict.soft.models.model import dumps
 from restrict.soft.trained.model import forward
 from restrict.soft.trained.model import load as load_checkpoint
 from tests.naive_soft import run as naive

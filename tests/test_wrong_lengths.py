@@ -31,6 +31,7 @@ from restrict.checker.refutation import Language as Checked
 from restrict.cli.main import _run
 from restrict.languages.protocol import Language
 from restrict.languages.regular import Regular
+from restrict.logic import compile_formula
 from tests.marks import heavy_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -257,6 +258,19 @@ def test_models_that_are_not_dyck_are_wrong_at_every_even_length_from_some_on(tm
     assert _run([*words[:5], "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["exact"], answer["n"], answer["lengths"]) == (True, 6, answer["at_most"])
+
+
+@pytest.mark.parametrize(("own", "usual"), [("dyck[ab]:1", "dyck:1"), ("shuffle-dyck[aAbB]:2", "shuffle-dyck:2")])
+def test_brackets_of_ones_own_have_the_lengths_of_the_usual_ones(own: str, usual: str) -> None:
+    found = []
+    for spec in (own, usual):
+        alphabet = restrict.language(spec).alphabet
+        model = compile_formula(f"last and '{alphabet[1]}' or not once '{alphabet[0]}'", alphabet)
+        wrong = restrict.wrong_lengths(model, spec)
+        assert isinstance(wrong, restrict.WrongLengths)
+        assert wrong.line is not None
+        found.append((wrong.text(), wrong.line.split()[:3]))
+    assert found[0] == found[1]
 
 
 def test_a_language_without_equations_gets_its_first_length() -> None:

@@ -61,11 +61,8 @@ class Automaton(Found):
     def undefined(self) -> Lengths:
         """The lengths, markers counted, at which the model is not defined: exact. Nothing is said of these lengths."""
         one, markers = self.moore, len(self.model.markers)
-
-        def missing(state: int) -> bool:
-            return one.labels[int(one.label[state])] == UNDEFINED
-
-        return lengths_where(0, lambda q: int(one.delta[q, 0]), missing, markers, markers > 0, one.states)
+        missing = [name == UNDEFINED for name in one.said]
+        return lengths_where(0, lambda q: int(one.delta[q, 0]), missing.__getitem__, markers, markers > 0, one.states)
 
     def pattern(self, label: str) -> Pattern | None:
         """The cheapest pattern that forces a label of the last position at every length from some on, or ``None``.
@@ -127,7 +124,7 @@ class Automaton(Found):
 
     def _repr_html_(self) -> str:
         one = self.moore
-        rows = [(q, one.labels[int(one.label[q])], *map(int, one.delta[q])) for q in range(one.states)]
+        rows = [(q, one.said[q], *map(int, one.delta[q])) for q in range(one.states)]
         title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
         try:
             drawn = self.figure().drawing

@@ -11,6 +11,7 @@ from typing import Any
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.certificate.refutation import language_document
 from restrict.checker import refutation
 from restrict.checker.account import Meter, Place
 from restrict.checker.machines import Configuration, Other, machine_of
@@ -35,13 +36,8 @@ class Difference:
 
 
 def spelled(language: Language) -> dict[str, Any]:
-    """A language as the checker reads it."""
-    if isinstance(language, Regular):
-        return dfa_document(language.dfa, language.spec)
-    name = language.spec.partition(":")[0]
-    if name in ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck"):
-        return {"name": name, "alphabet": list(language.alphabet)}
-    return {"unchecked": language.spec}
+    """A language as the checker reads it; a regular one by its automaton."""
+    return dfa_document(language.dfa, language.spec) if isinstance(language, Regular) else language_document(language)
 
 
 def own_machine(language: Language, alphabet: Sequence[str]) -> Other:
@@ -75,7 +71,7 @@ def first_difference(
     """A shortest word of at least ``low`` symbols after which an automaton's label and a machine's configuration
     differ: the word, the label and the configuration. The label ``UNDEFINED`` differs from nothing."""
     letters, rows = range(len(automaton.alphabet)), automaton.delta.tolist()
-    names = [automaton.labels[int(v)] for v in automaton.label]
+    names = automaton.said
     level: list[Any] = [(0, own.start, min(0, low))]
     parent: Steps[Any] = {level[0]: None}
     t = 0

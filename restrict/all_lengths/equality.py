@@ -92,7 +92,7 @@ def common(one: Moore, two: Moore) -> Moore:
     pairs = breadth_first((0, 0), lambda pair: zip(left[pair[0]], right[pair[1]], strict=True), MAX_PAIRS, TOO_MANY)
     number = {pair: at for at, pair in enumerate(pairs)}
     delta = [[number[to] for to in zip(left[a], right[b], strict=True)] for a, b in pairs]
-    said = [two.labels[int(two.label[b])] or one.labels[int(one.label[a])] for a, b in pairs]
+    said = [two.said[b] or one.said[a] for a, b in pairs]
     names = tuple(dict.fromkeys((*two.labels, *one.labels, UNDEFINED)))
     label = np.array([names.index(name) for name in said], dtype=np.int64)
     _, small, reps = merged(np.array(delta, dtype=np.int32), label)
@@ -101,15 +101,10 @@ def common(one: Moore, two: Moore) -> Moore:
 
 def defined_once(one: Moore, two: Moore, markers: tuple[int, int]) -> Lengths:
     """The lengths, markers of the first model counted, at which exactly one of two models is defined: exact."""
-
-    def differ(pair: tuple[int, int]) -> bool:
-        there, here = (bool(m.labels[int(m.label[q])]) for m, q in zip((one, two), pair, strict=True))
-        return there != here
-
     return lengths_where(
         (0, 0),
         lambda pair: (int(one.delta[pair[0], 0]), int(two.delta[pair[1], 0])),
-        differ,
+        lambda pair: bool(one.said[pair[0]]) != bool(two.said[pair[1]]),
         markers[0],
         min(markers) > 0,  # the empty word may be no run at all
         MAX_PAIRS,

@@ -77,9 +77,8 @@ class Sets:
     def __init__(self, automaton: Moore, label: str) -> None:
         self.automaton, self.label = automaton, label
         self.rows = automaton.delta.tolist()
-        names = [automaton.labels[int(v)] for v in automaton.label]
-        self.good = frozenset(q for q, name in enumerate(names) if name in (label, UNDEFINED))
-        self.spoken = frozenset(q for q, name in enumerate(names) if name != UNDEFINED)
+        self.good = frozenset(q for q, name in enumerate(automaton.said) if name in (label, UNDEFINED))
+        self.spoken = frozenset(q for q, name in enumerate(automaton.said) if name != UNDEFINED)
         self.known: dict[Set, int] = {}
         self.order: list[Set] = []
         self.edges: list[list[int] | None] = []

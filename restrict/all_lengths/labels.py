@@ -87,15 +87,15 @@ def letter_order(one: OrderOnly, two: OrderOnly) -> list[int]:
 def difference_at_the_end(one: Moore, two: Moore, markers: tuple[int, int], first: int) -> Difference | None:
     """A shortest word with different labels where both models are defined. Words have at least ``first`` positions in
     both models, the markers of each counted; the empty run is not a word."""
-    rows, says = two.delta[:, [two.alphabet.index(a) for a in one.alphabet]].tolist(), two.labels
+    rows = two.delta[:, [two.alphabet.index(a) for a in one.alphabet]].tolist()
     other = Other(0, lambda q, x: rows[q][x], lambda q: int(two.label[q]), "model")
     found = first_difference(
-        one, other, lambda said, q: says[other.label(q)] not in (UNDEFINED, said), max(first - min(markers), 0)
+        one, other, lambda said, q: two.said[q] not in (UNDEFINED, said), max(first - min(markers), 0)
     )
     if found is None:
         return None
     word, said, q = found
-    return Difference(word, len(word) + markers[0], said, other=says[other.label(q)])
+    return Difference(word, len(word) + markers[0], said, other=two.said[q])
 
 
 def difference_anywhere(one: Built, two: Built) -> Difference | None:
@@ -105,7 +105,7 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
     lefts, rights = _reached(ours.left, theirs.left[:, order]), _reached(ours.right, theirs.right[:, order])
     behind = [(pair, len(letters_to(rights, pair))) for pair in rights]
     names = [_names(one.program, ours), _names(two.program, theirs)]
-    best: tuple[int, Pair, int, Pair] | None = None
+    best: tuple[int, Pair, int, Pair, str, str] | None = None
     for pair in lefts:
         before = len(letters_to(lefts, pair))
         for x, y in enumerate(order):
@@ -117,17 +117,14 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
                     continue
                 said, said_there = names[0][label], names[1][theirs.lab[pair[1], y, other[1]]]
                 if UNDEFINED not in (said, said_there) and said != said_there:
-                    best = (before + 1 + after, pair, x, other)
+                    best = (before + 1 + after, pair, x, other, said, said_there)
     if best is None:
         return None
-    n, pair, x, other = best
-    run = [*letters_to(lefts, pair), x, *reversed(letters_to(rights, other))]
-    at = len(letters_to(lefts, pair))
-    said = names[0][ours.lab[pair[0], x, other[0]]]
-    said_there = names[1][theirs.lab[pair[1], order[x], other[1]]]
-    symbols = one.program.alphabet
+    n, pair, x, other, said, said_there = best
+    start, symbols = letters_to(lefts, pair), one.program.alphabet
+    run = [*start, x, *reversed(letters_to(rights, other))]
     word = tuple(symbols[a] for a in run if a < len(symbols))
-    return Difference(word, n, said, other=said_there, position=at)
+    return Difference(word, n, said, other=said_there, position=len(start))
 
 
 def _names(program: OrderOnly, machine: Bimachine) -> list[str]:

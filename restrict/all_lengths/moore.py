@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -32,27 +33,29 @@ class Moore:
         """The number of states."""
         return len(self.delta)
 
+    @cached_property
+    def said(self) -> list[str]:
+        """The label of each state."""
+        return [self.labels[v] for v in self.label.tolist()]
+
     def run(self, word: Sequence[str]) -> str:
         """The label of a word."""
         index = {a: x for x, a in enumerate(self.alphabet)}
-        state = 0
-        for symbol in word:
-            state = int(self.delta[state, index[symbol]])
-        return self.labels[int(self.label[state])]
+        return self.said[reduce(lambda state, symbol: int(self.delta[state, index[symbol]]), word, 0)]
 
     def language(self, labels: Sequence[str] = ("accept",)) -> Dfa:
         """The minimal automaton of the words with one of these labels (undefined words are not members)."""
-        good = [at for at, name in enumerate(self.labels) if name in labels]
-        accept = np.flatnonzero(np.isin(self.label, good)).tolist()
+        accept = [q for q, name in enumerate(self.said) if name in labels]
         return minimal(self.alphabet, self.delta.tolist(), 0, accept)
 
     def shortest(self) -> dict[str, tuple[str, ...]]:
         """A shortest word (first in the order of the alphabet) of each label that occurs."""
         rows = self.delta.tolist()
         reached = breadth_first(0, lambda state: rows[state])
-        first = {self.labels[int(self.label[state])]: state for state in reversed(reached)}
-        order = dict.fromkeys(self.labels[int(self.label[state])] for state in reached)
-        return {name: tuple(self.alphabet[x] for x in letters_to(reached, first[name])) for name in order}
+        first: dict[str, int] = {}
+        for state in reached:
+            first.setdefault(self.said[state], state)
+        return {name: tuple(self.alphabet[x] for x in letters_to(reached, at)) for name, at in first.items()}
 
     def document(self, labels: list[str]) -> dict[str, Any]:
         """The automaton as the checker reads it, with these names for its labels."""

@@ -125,6 +125,11 @@ def _read(variable: Head | Map, role: str) -> bool:
     return ("q" if role == "query" else "k") in variable.score.mentions
 
 
+def _roles(head: Head) -> dict[str, Expr]:
+    """What query and key stand for in a head's score: the position itself is ``i`` or ``j``."""
+    return {"q": name("i" if head.query == "position" else "q"), "k": name("j" if head.key == "position" else "k")}
+
+
 def _folded(expr: Expr, known: dict[str, Expr]) -> Expr:
     """The expression with names replaced, without branches behind a constant condition: they may read any name."""
     return substitute(expr, {x: name(x) for x in expr.names} | known)
@@ -157,8 +162,7 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
             raise Declined("it copies 'position', whose domain grows with n")
         inner = reader.sizes[variable.value]
         reader.sizes[variable.name] = inner if variable.domain is None else _constant(variable.domain)
-        known = {"q": name("i") if variable.query == "position" else name("q")}
-        known["k"] = name("j") if variable.key == "position" else name("k")
+        known = _roles(variable)
     if isinstance(rule, Dot):
         if rule.mentions & POSITIONS:
             raise Declined("its dot product has an axis over positions, which grows with n")
@@ -309,11 +313,7 @@ def _scores(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> _Scores:
     if not forms:
         value = _plain(rule, nq, nk)
         return _Scores(q, False, k, False, 0, _dense(value), np.zeros_like(value))
-    roles = {
-        "q": name("i") if head.query == "position" else name("q"),
-        "k": name("j") if head.key == "position" else name("k"),
-    }
-    expr = _folded(expression(rule), roles)
+    expr = _folded(expression(rule), _roles(head))
     table = [[forms[bind(expr, **{"q": a, "k": b})] for b in range(nk)] for a in range(nq)]
     uses = frozenset[int]().union(*(f.uses for f in forms.values()))
     i, j = bool(uses & {P, S}), bool(uses & {P2, S2})

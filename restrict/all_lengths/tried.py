@@ -97,7 +97,7 @@ def end_labels(found: Found, words: Any) -> list[str]:
     state = np.zeros(len(words), dtype=np.int64)
     for column in np.asarray(words).T:
         state = one.delta[state, column].astype(np.int64)
-    return [one.labels[int(v)] for v in one.label[state]]
+    return [one.said[q] for q in state]
 
 
 def predicted(found: Found, word: Sequence[int], positions: Sequence[int]) -> list[str]:

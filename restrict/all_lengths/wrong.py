@@ -51,8 +51,8 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
     step = np.stack(
         [(automaton.delta[:, x, None] * size + dfa.table[order[x]][None, :]).reshape(-1) for x in range(len(order))]
     )
-    defined = np.array([automaton.labels[v] != UNDEFINED for v in automaton.label])
-    said = np.array([automaton.labels[v] == "accept" for v in automaton.label])
+    names = np.array(automaton.said)
+    defined, said = names != UNDEFINED, names == "accept"
     wrong = (defined[:, None] & (said[:, None] != dfa.target(True)[None, :])).reshape(-1)
     here = np.zeros(len(wrong), dtype=np.bool_)
     here[0] = True
@@ -191,8 +191,7 @@ def equations_of(automaton: Moore, document: dict[str, Any]) -> Wrong:
     made for it."""
     if "unchecked" in document:
         raise ResourceLimit(f"the set of lengths is not computed for {document['unchecked']}; the first one is known")
-    names = [automaton.labels[int(v)] for v in automaton.label]
-    said = [0 if name == "reject" else 1 if name == "accept" else 2 for name in names]
+    said = [0 if name == "reject" else 1 if name == "accept" else 2 for name in automaton.said]
     meter = Meter(MAX_STEPS)
     language = refutation.Language(document, Place("language"), meter)
     order = [language.symbols[a] for a in automaton.alphabet]

@@ -2,7 +2,7 @@
 do."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 
@@ -77,3 +77,15 @@ def quote(text: object, limit: int = 60) -> str:
     """``repr`` of a value from a file or a caller, on one line and at most ``limit`` characters long."""
     shown = repr(text)
     return shown if len(shown) <= limit else shown[: limit - 4] + "..." + shown[0]
+
+
+def indices_of(word: Iterable[str], alphabet: Sequence[str], of: str = "", whose: str = "the alphabet") -> list[int]:
+    """The numbers of a word's symbols; :class:`UsageError` at the first that is not in the alphabet. ``of``, ``whose``:
+    what the message says of the word and of the alphabet."""
+    index, found = {symbol: a for a, symbol in enumerate(alphabet)}, list[int]()
+    for at, symbol in enumerate(word):
+        if symbol not in index:
+            shown = " ".join(alphabet)[:80]
+            raise UsageError(f"symbol {quote(symbol)} at index {at}{of} is not in {whose}: {shown}")
+        found.append(index[symbol])
+    return found

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, NoReturn, Protocol, TypeVar
 
+from restrict.base.errors import quote
+
 T = TypeVar("T")
 
 
@@ -78,27 +80,41 @@ class Cursor:
         self.at += 1
         return text
 
-    def nested(self, rule: Callable[[], T]) -> T:
-        """``rule()`` one level deeper; fails beyond ``deepest`` levels. Gives the result of ``rule``."""
+    def deeper(self) -> None:
+        """Count one more level; fails beyond ``deepest`` levels."""
         self.depth += 1
         if self.depth > self.deepest:
             self.fail(self.token, self.too_deep)
+
+    def nested(self, rule: Callable[[], T]) -> T:
+        """``rule()`` one level deeper. Gives the result of ``rule``."""
+        self.deeper()
         result = rule()
         self.depth -= 1
         return result
 
 
-Chain = Literal["left", "right", "flat", "once", "prefix"]
-"""How operators of one level group: pairwise from the left or from the right, all together, one at most; or the level
-is of operators that stand before their operand."""
+Chain = Literal["left", "right", "flat", "same", "once", "prefix", "open", "end"]
+"""How operators of one level group: pairwise from the left (``same``: equal ones only) or from the right, all together,
+or one at most; or the level is of operators that stand before their operand, or of the opening bracket; ``end`` is of
+none."""
 Level = tuple[Chain, tuple[str, ...]]
 """The operators that bind equally tightly."""
 
 
 class Operators(Cursor, Generic[T]):
-    """A cursor that reads operators by precedence; :meth:`atom` and :meth:`join` are the parser's own."""
+    """A cursor that reads operators by precedence; :meth:`atom`, :meth:`join` and :meth:`close` are the parser's own.
+    What waits for operands or for its closing bracket is on a stack of its own, so nesting needs none of Python's."""
 
     levels: ClassVar[tuple[Level, ...]]
+    """The loosest first."""
+    opening: ClassVar[tuple[str, ...]] = ()
+    """The brackets that are read here, and closed by :meth:`close`."""
+    table: ClassVar[dict[str, tuple[int, Chain]]]
+
+    def __init_subclass__(cls) -> None:
+        rows = (("open", cls.opening), *cls.levels)
+        cls.table = {sign: (level, chain) for level, (chain, signs) in enumerate(rows) for sign in signs}
 
     def atom(self) -> T:
         """What binds tighter than all operators."""
@@ -108,23 +124,50 @@ class Operators(Cursor, Generic[T]):
         """What operators of one level make of their operands: one more than signs, or as many for a prefix."""
         raise NotImplementedError
 
-    def operators(self, level: int = 0) -> T:
-        """Read what binds at least as tightly as a level. ``level``: the index of the level; 0 is the loosest. Gives
-        what :meth:`join` made of it. Cost: linear in the tokens times the levels."""
-        if level == len(self.levels):
-            return self.atom()
-        chain, texts = self.levels[level]
-        sign = self.token
-        if chain == "prefix":
-            if self.take(*texts):
-                return self.join([sign], [self.nested(lambda: self.operators(level))])
-            return self.operators(level + 1)
-        parts, signs = [self.operators(level + 1)], list[Token]()
-        while not (signs and chain == "once") and self.token.text in texts:
-            signs.append(self.step())
-            parts.append(self.operators(level + 1))
-            if chain == "left":
-                parts = [self.join(signs[-1:], parts)]
-        while chain == "right" and len(parts) > 1:
-            parts[-2:] = [self.join(signs[len(parts) - 2 :][:1], parts[-2:])]
-        return parts[0] if len(parts) == 1 else self.join(signs, parts)
+    def close(self, opened: Token) -> None:
+        """Take the bracket that closes ``opened``."""
+        raise NotImplementedError
+
+    def binds(self, token: Token) -> tuple[int, Chain]:
+        """The level of an operator, and how it groups; ``end`` for all else."""
+        return self.table.get(self.sign(token), (0, "end"))
+
+    def sign(self, token: Token) -> str:
+        """The name of an operator in the table."""
+        return token.text
+
+    def operators(self) -> T:
+        """Read the longest run of operators and operands. Gives what :meth:`join` made of it. Linear."""
+        parts, pending = list[T](), list[Token]()
+        while True:
+            level, chain = self.binds(self.token)
+            if chain == "open" or (chain == "prefix" and (not pending or level >= self.binds(pending[-1])[0])):
+                pending.append(self.step())
+                self.deeper()
+                continue
+            parts.append(self.atom())
+            while not self.reduced(parts, pending):
+                if not pending:
+                    return parts[0]
+                self.depth -= 1
+                self.close(pending.pop())
+            pending.append(self.step())
+
+    def reduced(self, parts: list[T], pending: list[Token]) -> bool:
+        """Join what binds tighter than the next token. Gives whether that is an operator between operands."""
+        token = self.token
+        level, chain = self.binds(token)
+        infix = chain not in ("end", "open", "prefix")
+        while pending and (top := self.binds(pending[-1]))[1] != "open":
+            if infix and (top[0] < level or (top[0] == level and chain in ("right", "flat"))):
+                break
+            if top == (level, "once") or (top == (level, "same") and self.sign(pending[-1]) != self.sign(token)):
+                names = f"{quote(pending[-1].text)} and {quote(token.text)}"
+                self.fail(token, f"{names} need parentheses to say which goes first")
+            signs = [pending.pop()]
+            while top[1] == "flat" and pending and self.binds(pending[-1]) == top:
+                signs.append(pending.pop())
+            count = len(signs) + (top[1] != "prefix")
+            self.depth -= top[1] == "prefix"
+            parts[-count:] = [self.join(signs[::-1], parts[-count:])]
+        return infix

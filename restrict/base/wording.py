@@ -88,3 +88,8 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str =
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = str.rjust if right else str.ljust
     return "\n".join((indent + "  ".join(map(align, row, widths))).rstrip() for row in rows)
+
+
+def symbols_of(text: str, alphabet: Collection[str] = ()) -> list[str]:
+    """A text in symbols: cut at white space, or into characters where it has none and is not itself a symbol."""
+    return text.split() if text in alphabet or any(c.isspace() for c in text.strip()) else list(text.strip())

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.htmltable import shortened
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.certificate import Certificate
+from restrict.checker import refutation
 from restrict.model.restriction import Restriction
 
 if TYPE_CHECKING:
     from restrict.languages.protocol import Language
 
 FORMAT = "restrict-refutation/1"
-BUILT_IN = ("parity", "majority", "anbn", "palindromes", "dyck", "shuffle-dyck")
+BUILT_IN = ("parity", *refutation.BUILT_IN)
 """Languages that the trusted checker knows by name; in their specifications the name stands before a colon."""
 COUNTABLE = ("parity",)
 """Built-in languages, besides automata, whose errors the trusted checker counts."""

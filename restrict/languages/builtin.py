@@ -101,7 +101,7 @@ class Majority(ByPattern):
         free, ones = sum(s is None for s in pattern), sum(s == "1" for s in pattern)
         return None if free > 30_000 else sum(_binomials(free)[max(0, len(pattern) // 2 + 1 - ones) :])
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator, member: bool) -> Word | None:
         """Uniform, by rejection: at least a quarter of the words is on either side, except at ``n`` = 0."""
         return uniform_sample(self.alphabet, n, rng, lambda w: self._has(w) == member, "member")
 
@@ -142,7 +142,7 @@ class AnBn(Drawn):
         """How many completions are members: 0 or 1."""
         return int(self._fill(pattern, True) is not None)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         return self._fill((None,) * n, True)
 
     def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
@@ -204,7 +204,7 @@ class Palindromes(Drawn):
         open_ = sum(pattern[p] is None and pattern[n - 1 - p] is None for p in range((n + 1) // 2))
         return int(len(self.letters) ** open_)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         half = [self.letters[a] for a in rng.integers(len(self.letters), size=(n + 1) // 2).tolist()]
         return (*half, *half[: n // 2][::-1])
 

@@ -75,6 +75,18 @@ class Balanced(Brackets, Drawn):
         found = self._closed(self._codes(pattern))
         return None if found is None else symbols(self.alphabet, found)
 
+    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
+        """Membership: all is fixed; else ``_spoiled``, with a free cell and a completion that is balanced."""
+        whole = self._fill(cells)
+        if member:
+            return whole, ALL_FIXED
+        if whole is None:
+            return cells, "no completion is balanced"
+        return self._spoiled(cells) if None in cells else (None, "")
+
+    def _spoiled(self, cells: Pattern) -> Cheapest:
+        raise NotImplementedError
+
 
 class Dyck(Balanced):
     """Well-nested brackets of ``k`` types. ``sample`` is uniform (cycle lemma for members, rejection for others)."""
@@ -111,7 +123,7 @@ class Dyck(Balanced):
             return dyck_matching.count_heights(codes) if n <= HEIGHT_LIMIT else None
         return dyck_matching.count_pairs(codes, self.k) if n <= COUNT_LIMIT else None
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         """A member, each as likely as any other. O(n)."""
         if n % 2:
             return None
@@ -122,16 +134,8 @@ class Dyck(Balanced):
             out.append(stack[-1] if step > 0 else -stack.pop())
         return symbols(self.alphabet, out)
 
-    def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
-        """Membership: all is fixed; else see the module. Exact, ``ResourceLimit`` only for unusual ``pre`` of
-        Dyck-k."""
-        whole = self._fill(cells)
-        if member:
-            return whole, ALL_FIXED
-        if whole is None:
-            return cells, "no completion is balanced"
-        if None not in cells:
-            return None, ""
+    def _spoiled(self, cells: Pattern) -> Cheapest:
+        """See the module. Exact, ``ResourceLimit`` only for unusual ``pre`` of Dyck-k."""
         codes = self._codes(cells)
         if self.k > 1:
             found = self._one_symbol(cells, codes)

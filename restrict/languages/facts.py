@@ -25,7 +25,7 @@ from restrict.languages.dfa import Dfa
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Case, Growth, regular_growth
 from restrict.languages.monoid import Aperiodicity, quasi_aperiodic, star_free
-from restrict.languages.predicate import MAX_WORDS, completions, few
+from restrict.languages.predicate import completions, few
 from restrict.languages.protocol import Forcing, Language, the_language
 from restrict.languages.regular import Regular
 from restrict.languages.shuffle import ShuffleDyck
@@ -220,7 +220,7 @@ def by_enumeration(language: Language, n: int) -> int | None:
     """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``None``. Cost: one
     membership test for each word. ``n``: the length of the words in symbols, without markers, at least 0. Result: the
     exact sensitivity, 0 .. n, or ``None`` where there are too many words."""
-    if n > 16 or not few(language.alphabet, (None,) * n) or len(language.alphabet) ** n > MAX_WORDS:
+    if n > 16 or not few(language.alphabet, (None,) * n):
         return None
     table = {w: language.contains(w) for w in completions(language.alphabet, (None,) * n)}
     return max(

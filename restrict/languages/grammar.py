@@ -17,7 +17,7 @@ from restrict.base.errors import ModelError, ResourceLimit, quote
 from restrict.base.scanner import Token, scan
 from restrict.languages.predicate import Drawn, Searched, completions, few, look_for
 from restrict.languages.protocol import Pattern, Word
-from restrict.languages.regular import below
+from restrict.languages.regular import below, choose
 
 CHART_BUDGET = 40_000_000
 DERIVATION_BUDGET = 5_000_000
@@ -192,7 +192,7 @@ class ContextFree(Drawn, Searched):
             return 0
         return sum(map(self._has, completions(self.alphabet, pattern))) if few(self.alphabet, pattern) else None
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         """A member of this length, each as likely as any other; the class has the cost."""
         if not chart(self.form, (None,) * n).member():
             return None
@@ -235,16 +235,12 @@ def _draw(form: NormalForm, ways: list[list[int]], n: int, rng: np.random.Genera
     rules, word, tasks = _rules_of(form), list[str](), [(0, n)]
     while tasks:
         a, length = tasks.pop()
-        point = below(ways[length][a], rng)
         if length == 1:
-            word.append([s for s in form.alphabet if a in form.terminal[s]][point])
+            word.append([s for s in form.alphabet if a in form.terminal[s]][below(ways[1][a], rng)])
             continue
-        for b, c in rules[a]:
-            for m in range(1, length):
-                weight = ways[m][b] * ways[length - m][c]
-                if 0 <= point < weight:
-                    tasks += [(c, length - m), (b, m)]
-                point -= weight
+        cuts = [(b, m, c) for b, c in rules[a] for m in range(1, length)]
+        b, m, c = cuts[choose([ways[m][b] * ways[length - m][c] for b, m, c in cuts], rng)]
+        tasks += [(c, length - m), (b, m)]
     return tuple(word)
 
 

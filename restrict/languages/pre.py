@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from restrict.base.errors import UsageError, quote
+from restrict.base.wording import symbols_of
 from restrict.languages.dyck import Dyck
 from restrict.languages.protocol import Language
 from restrict.languages.shuffle import ShuffleDyck
@@ -56,7 +57,7 @@ def _item(language: Language, n: int, item: str) -> Restriction:
         if not low <= high < n:
             raise UsageError(f"--pre {quote(item)}: the positions leave 0..{n - 1}")
         return Restriction(n, dict.fromkeys(range(low, high + 1), _symbol(language, span[3], item)))
-    cells = item.split() if any(c.isspace() for c in item.strip()) else list(item)
+    cells = symbols_of(item)
     if len(cells) != n:
         raise UsageError(
             f"--pre {quote(item)} is neither corollary2, first=K:S, last=K:S, I:S, I-J:S nor a pattern of {n} cells "

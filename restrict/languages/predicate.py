@@ -60,9 +60,7 @@ def uniform_sample(
     alphabet: Sequence[str], n: int, rng: np.random.Generator, good: Callable[[Word], bool], what: str
 ) -> Word | None:
     """A uniform good word of ``n`` symbols, by rejection (at most ``TRIES`` tests); at small ``n`` from a list (at most
-    ``MAX_WORDS`` more), so that ``None`` is a proof. Else ``ResourceLimit``; ``UsageError``: a negative length."""
-    if n < 0:
-        raise UsageError(f"the length {n} is negative")
+    ``MAX_WORDS`` more), so that ``None`` is a proof. Else ``ResourceLimit``."""
     free: Pattern = (None,) * n
     for _ in range(TRIES):
         word = random_word(alphabet, free, rng)
@@ -75,15 +73,12 @@ def uniform_sample(
 
 
 class Drawn(ByPattern):
-    """A language whose members are drawn by ``_draw(n, rng)``, and its non-members by rejection."""
+    """A language whose members are drawn by ``_member(n, rng)``, uniformly, and its non-members by rejection."""
 
-    def sample(self: Any, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
-        """Uniform; the class says how members are drawn."""
+    def _draw(self: Any, n: int, rng: np.random.Generator, member: bool) -> Word | None:
         if not member:
             return uniform_sample(self.alphabet, n, rng, lambda w: not self._has(w), "non-member")
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
-        found: Word | None = self._draw(n, rng)
+        found: Word | None = self._member(n, rng)
         return found
 
 
@@ -129,7 +124,7 @@ class Predicate(Searched):
             return None
         return sum(bool(self.test(w)) for w in completions(self.alphabet, pattern))
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator, member: bool) -> Word | None:
         """Uniform, by rejection; ``ResourceLimit`` where such words are too rare."""
         return uniform_sample(self.alphabet, n, rng, lambda w: bool(self.test(w)) == member, _what(member))
 

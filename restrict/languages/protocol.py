@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import UsageError, indices_of, quote
 from restrict.base.wording import joined
 from restrict.model.brackets import bracket_alphabet
 from restrict.model.restriction import Restriction
@@ -165,7 +165,8 @@ class Language(Protocol):
 class ByPattern:
     """A language whose answers do not depend on where the word's symbols stand. What is asked is checked here, once.
     The class has ``_has(word)``, ``_fill(pattern, member)`` (a completion with that membership), ``_count(pattern)``,
-    and ``_cheapest(pattern, member)``: the cells of a cheapest forcing pattern, ``None`` if there is none, and why."""
+    ``_draw(n, rng, member)``, and ``_cheapest(pattern, member)``: the cells of a cheapest forcing pattern, ``None`` if
+    there is none, and why."""
 
     def contains(self: Any, word: Sequence[str]) -> bool:
         """The class says how."""
@@ -180,6 +181,13 @@ class ByPattern:
     def count(self: Any, restriction: Restriction) -> int | None:
         """By the word's pattern; the class says how."""
         found: int | None = self._count(pattern_of(self.alphabet, restriction))
+        return found
+
+    def sample(self: Any, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+        """The class says how, and whether it is uniform."""
+        if n < 0:
+            raise UsageError(f"the length {n} is negative")
+        found: Word | None = self._draw(n, rng, member)
         return found
 
     def forcing_cost(self: Any, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
@@ -264,12 +272,7 @@ def forcing(
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
     """Raise :class:`UsageError` at the first symbol that is not in the alphabet. ``word``: symbols, without markers."""
-    known = set(alphabet)
-    for at, symbol in enumerate(word):
-        if symbol not in known:
-            raise UsageError(
-                f"symbol {quote(symbol)} at index {at} is not in the language's alphabet: {' '.join(alphabet)[:80]}"
-            )
+    indices_of(word, alphabet, whose="the language's alphabet")
 
 
 def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> None:

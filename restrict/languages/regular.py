@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from restrict.base.arrays import Bools
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import quote
 from restrict.base.strictjson import Node
 from restrict.base.wording import counted
 from restrict.languages.dfa import Dfa, minimal
@@ -99,10 +99,8 @@ class Regular(ByPattern):
                 ways = ways[rows].sum(axis=0)
         return int(ways[0])
 
-    def sample(self, n: int, rng: np.random.Generator, member: bool = True) -> Word | None:
+    def _draw(self, n: int, rng: np.random.Generator, member: bool) -> Word | None:
         """See the class for uniformity. Cost O(n S k) the first time at a length."""
-        if n < 0:
-            raise UsageError(f"the length {n} is negative")
         if not self._viable([None] * n, self.dfa.target(member))[0][0]:
             return None
         weights = _weights(self.dfa, n, member)

@@ -7,7 +7,7 @@ exchanged for ``c``). Then pairing ``c`` with ``o`` and ``f`` with ``x`` is no w
 no opener take the earliest free cell, which is of least use to the openers that are left. Among openers the latest is
 taken first, so that those left over have the most free cells after them; they take free cells from right to left."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import comb
 
@@ -16,8 +16,8 @@ import numpy as np
 from restrict.base.errors import ResourceLimit
 from restrict.languages.dyck import Balanced, Dyck, code_of, random_path, symbols
 from restrict.languages.dyck_matching import Codes, typed
-from restrict.languages.protocol import ALL_FIXED, Cheapest, Pattern, Word, with_cells
-from restrict.languages.regular import below
+from restrict.languages.protocol import Cheapest, Pattern, Word, with_cells
+from restrict.languages.regular import choose
 from restrict.languages.search import cheapest_pattern
 
 COUNT_BUDGET = 2_000_000
@@ -96,7 +96,7 @@ class ShuffleDyck(Balanced):
             ways = out
         return ways.get((0,) * self.k, 0)
 
-    def _draw(self, n: int, rng: np.random.Generator) -> Word | None:
+    def _member(self, n: int, rng: np.random.Generator) -> Word | None:
         """Uniform: first how many brackets each type has, by exact counts, then where, then a path for each."""
         if n % 2:
             return None
@@ -113,16 +113,11 @@ class ShuffleDyck(Balanced):
         return symbols(self.alphabet, out.tolist())
 
     def _cheapest(self, cells: Pattern, member: bool) -> Cheapest:
-        """Membership: all is fixed. Non-membership: one symbol where that is enough, else implicit hitting sets."""
-        if self.k == 1:
-            return Dyck(1, self.letters)._cheapest(cells, member)
-        whole = self._fill(cells)
-        if member:
-            return whole, ALL_FIXED
-        if whole is None:
-            return cells, "no completion is balanced"
-        if None not in cells:
-            return None, ""
+        """One type: as for Dyck."""
+        return Dyck(1, self.letters)._cheapest(cells, member) if self.k == 1 else super()._cheapest(cells, member)
+
+    def _spoiled(self, cells: Pattern) -> Cheapest:
+        """One symbol where that is enough, else implicit hitting sets."""
         free = [p for p, s in enumerate(cells) if s is None]
         # The first free cell as a closer and the last as an opener settle nearly every case; then all the others.
         order = [(p, s) for p in dict.fromkeys((free[0], free[-1], *free)) for s in self.alphabet]
@@ -136,35 +131,22 @@ class ShuffleDyck(Balanced):
 @lru_cache(maxsize=4)
 def _splits(k: int, half: int) -> list[list[int]]:
     """``[t][m]``: the words of ``2m`` brackets of the first ``t`` types, for ``m`` up to ``half``."""
-    catalan = [comb(2 * m, m) // (m + 1) for m in range(half + 1)]
-    rows = [[1] + [0] * half, catalan]
-    for _ in range(1, k):
-        old, row = rows[-1], []
-        for m in range(half + 1):
-            choose, total = 1, 0
-            for own in range(m + 1):
-                total += choose * catalan[own] * old[m - own]
-                choose = choose * (2 * m - 2 * own) * (2 * m - 2 * own - 1) // ((2 * own + 1) * (2 * own + 2))
-            row.append(total)
-        rows.append(row)
+    rows = [[1] + [0] * half, [comb(2 * m, m) // (m + 1) for m in range(half + 1)]]
+    while len(rows) <= k:
+        rows.append([sum(_shares(rows[1], rows[-1], m)) for m in range(half + 1)])
     return rows
+
+
+def _shares(last: Sequence[int], others: Sequence[int], half: int) -> Iterator[int]:
+    """The words of ``2 half`` brackets by how many pairs, from 0 on, are of the last type. ``last[m]``, ``others[m]``:
+    the words of ``2m`` brackets of that type, and of the others."""
+    choose = 1
+    for own in range(half + 1):
+        yield choose * last[own] * others[half - own]
+        choose = choose * (2 * half - 2 * own) * (2 * half - 2 * own - 1) // ((2 * own + 1) * (2 * own + 2))
 
 
 def _own_pairs(kind: int, half: int, rng: np.random.Generator) -> int:
     """How many of ``half`` pairs are of the last of ``kind`` types, in a uniform word."""
-    rows = _splits(kind, half) if (kind, half) != (2, half) else _two_types(half)
-    point, choose = below(rows[kind][half], rng), 1
-    for own in range(half + 1):
-        weight = choose * rows[1][own] * rows[kind - 1][half - own]
-        if point < weight:
-            return own
-        point -= weight
-        choose = choose * (2 * half - 2 * own) * (2 * half - 2 * own - 1) // ((2 * own + 1) * (2 * own + 2))
-    raise AssertionError("the weights do not add up")
-
-
-@lru_cache(maxsize=4)
-def _two_types(half: int) -> list[list[int]]:
-    """``_splits(2, half)`` by the known product of two Catalan numbers (Cori, Dulucq and Viennot 1986)."""
-    catalan = [comb(2 * m, m) // (m + 1) for m in range(half + 2)]
-    return [[1] + [0] * half, catalan[: half + 1], [catalan[m] * catalan[m + 1] for m in range(half + 1)]]
+    rows = _splits(kind - 1, half)
+    return choose(list(_shares(rows[1], rows[-1], half)), rng)

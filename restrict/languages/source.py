@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from restrict.base.errors import UsageError, did_you_mean, quote
+from restrict.base.wording import symbols_of
 from restrict.languages.protocol import Language, the_language
 
 Reader = Callable[[str, str], Language]
@@ -72,10 +73,6 @@ def _palindromes(rest: str, _letters: str) -> Language:
     return Palindromes(rest)
 
 
-def _symbols(letters: str) -> tuple[str, ...]:
-    return tuple(letters.split() if any(c.isspace() for c in letters.strip()) else letters.strip())
-
-
 def _dyck(rest: str, letters: str) -> Language:
     from restrict.languages.builtin import bounded_dyck
     from restrict.languages.dyck import Dyck
@@ -83,17 +80,17 @@ def _dyck(rest: str, letters: str) -> Language:
     kinds, comma, more = rest.partition(",")
     k = _number(kinds, f"dyck:{rest}")
     if not comma:
-        return Dyck(k, _symbols(letters))
+        return Dyck(k, tuple(symbols_of(letters)))
     option, _, value = more.partition("=")
     if option != "depth":
         raise UsageError(f"dyck:{rest}: {quote(option)} is not an option; write dyck:K or dyck:K,depth=D")
-    return bounded_dyck(k, _number(value, f"dyck:{rest}"), _symbols(letters))
+    return bounded_dyck(k, _number(value, f"dyck:{rest}"), tuple(symbols_of(letters)))
 
 
 def _shuffle(rest: str, letters: str) -> Language:
     from restrict.languages.shuffle import ShuffleDyck
 
-    return ShuffleDyck(_number(rest, f"shuffle-dyck:{rest}"), _symbols(letters))
+    return ShuffleDyck(_number(rest, f"shuffle-dyck:{rest}"), tuple(symbols_of(letters)))
 
 
 def _regex(rest: str, letters: str) -> Language:

@@ -37,10 +37,10 @@ from typing import Any, Literal
 import numpy as np
 
 from restrict.base.arrays import Bools
-from restrict.base.errors import ResourceLimit, UsageError, quote
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.logic.formula import Formula
 from restrict.logic.operators import MIRROR, PAST, SINCE, SYMBOL, UNARY_TEMPORAL, Node
-from restrict.logic.parser import parse
+from restrict.logic.parser import read_over
 from restrict.logic.printer import shortened
 from restrict.logic.semantics import BOOLEANS
 from restrict.model import document
@@ -262,11 +262,9 @@ def compile_formula(
         ModelError: a symbol or name that the format does not allow.
         ResourceLimit: more than 4096 variables, or a text of more than 4 million characters.
     """
-    alphabet = _checked(alphabet)
-    formula = parse(formula, alphabet) if isinstance(formula, str) else formula
-    if at not in ("last", "first", "every"):
-        raise UsageError(f"at={quote(at)} is not one of 'last', 'first', 'every'")
-    formula.check_over(alphabet)
+    formula, alphabet = read_over(formula, alphabet, at)
+    for number, symbol in enumerate(alphabet):
+        check_symbol(symbol, f"alphabet[{number}]")
     if formula.counting:
         raise UsageError(
             "the formula counts, and attention to one position cannot (Hahn 2020); softmax attention can (Theorems 20 "
@@ -281,16 +279,6 @@ def compile_formula(
         source = program.names[leaf]
         leaf = program._add(document.head("at_first", value=source, score="0", mask="past", ties="left", default=0))
     return loads(dumps(_document(formula, program, leaf, positive, at, name)), "the compiled formula")
-
-
-def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(alphabet, str):
-        raise UsageError(f"the alphabet {quote(alphabet)} is one string; give a list of symbols")
-    for at, symbol in enumerate(alphabet):
-        check_symbol(symbol, f"alphabet[{at}]")
-    if len(set(alphabet)) != len(alphabet) or not alphabet:
-        raise UsageError("the alphabet must have at least one symbol, and each only once")
-    return tuple(alphabet)
 
 
 def _document(

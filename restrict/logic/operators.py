@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from restrict.base.scanner import Level
 from restrict.logic.counting import RELATIONS, Inequality, Predicate
 
 NULLARY = ("true", "false", "first", "last")
@@ -72,14 +73,19 @@ ALIASES = {
 }
 """Short forms; the letters are those of the literature."""
 MODIFIERS = ("strict", "weak", "strong")
-LEVEL = {"iff": 1, "implies": 2, "or": 3, "xor": 3, "and": 4, **dict.fromkeys(BINARY_TEMPORAL, 5)}
-"""How tightly binary operators bind; unary ones bind tighter than all."""
-TIGHTEST = 6
-"""How tightly unary operators bind."""
 COUNTS = ("#past", "#future", "#all")
-NUMERIC = {**dict.fromkeys(RELATIONS, 7), "+": 8, "-": 8, "*": 9, "mod": 9}
-"""Between numbers and counts, all tighter than what stands between formulas; no word here is reserved."""
-NUMERIC_UNARY = {"negate": 10, **dict.fromkeys((*COUNTS, "predicate of"), 11)}
+NUMERIC = (*RELATIONS, "+", "-", "*", "mod")
+NUMERIC_UNARY = ("negate", *COUNTS, "predicate of")
+"""Between and before numbers and counts, all tighter than what stands between formulas; no word here is reserved."""
+LEVELS: tuple[Level, ...] = (
+    ("left", ("iff",)), ("right", ("implies",)), ("same", ("or", "xor")), ("left", ("and",)),
+    ("once", BINARY_TEMPORAL), ("prefix", ("not", *UNARY_TEMPORAL)), ("once", tuple(RELATIONS)), ("left", ("+", "-")),
+    ("left", ("*", "mod")), ("prefix", ("negate",)), ("prefix", NUMERIC_UNARY[1:]),
+)  # fmt: skip
+LEVEL = {op: level for level, (_, ops) in enumerate(LEVELS) for op in ops}
+"""How tightly operators bind."""
+TIGHTEST = LEVEL["not"]
+"""How tightly unary operators of formulas bind."""
 _ENDINGS = {op.rpartition(" ")[2] for op in ARITY}
 RESERVED = frozenset((*ALIASES, *MODIFIERS, *_ENDINGS)) - {SYMBOL}
 """Words that are operators unless they are quoted."""

@@ -14,20 +14,19 @@
     counted  = a constant, word, quoted, or "(" formula ")"
 
 Numbers, "position", "length", "mod", "odd" and "even" are not reserved words: what stands next to them distinguishes
-them from symbols. A formula is read by descent, with the pending operators on an explicit stack instead of Python's, so
-that only the length of the text bounds the nesting. Binary temporal operators do not chain because other tools disagree
-on how they group.
+them from symbols. Only the length of the text bounds the nesting. Binary temporal operators do not chain because other
+tools disagree on how they group.
 
 The numbers of the grammar of formulas: which words are numbers, and what the operators between numbers make.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from restrict.base.errors import ResourceLimit, UsageError, did_you_mean, quote
-from restrict.base.scanner import Token, scan
+from restrict.base.scanner import Operators, Token, scan
 from restrict.logic import operators
 from restrict.logic.counting import LARGEST, RELATIONS, CountingError, Remainder, Sum, compared, predicated
 from restrict.logic.formula import Builder, Formula
@@ -38,121 +37,106 @@ _TOKEN = re.compile(
     r"(?P<predicate>\{[^{}]*\})|(?P<sign>#\w*|<->|->|&&|\|\||<=|>=|!=|==|[!~&|^()¬∧∨→↔⊤⊥<>=≤≥≠+*-])",
     re.DOTALL,
 )
-_TIGHTNESS = operators.LEVEL | operators.NUMERIC | operators.NUMERIC_UNARY
+_KINDS = frozenset((*operators.LEVEL, *operators.ARITY, "(", ")", ""))
+_QUOTES = ("'", '"')
 NUMBERS = ("number", "position", "length")
 _NAMED = {"odd": "x % 2 == 1", "even": "x % 2 == 0"}
+_ARGUMENTS = {
+    **dict.fromkeys(operators.COUNTS, (operators.SYMBOL, *operators.NULLARY, "(", "")), "predicate of": ("(", ""),
+}  # fmt: skip
+"""What may stand after the name of a count or a predicate."""
 Value = int | Sum | Remainder
 """A formula's index, or a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A piece of the text; ``op``: an operator's full name, a bracket, "" at the end, ``symbol``, or of ``NUMBERS``."""
-
-    op: str
-    text: str
-    start: int
-    stop: int
-
-
-def numeric(pieces: Sequence[Piece]) -> list[Piece]:
+def numeric(pieces: Sequence[Token]) -> list[Token]:
     """The pieces with those words told apart that are of numbers: a number, ``position`` or ``length`` beside an
     operator between numbers, and ``mod`` after a number or a count."""
-    out: list[Piece] = []
+    out: list[Token] = []
     for at, piece in enumerate(pieces):
-        out.append(replace(piece, op=_meaning(piece, at, out, pieces)))
+        out.append(replace(piece, kind=_meaning(piece, at, out, pieces)))
     return out
 
 
-def _meaning(piece: Piece, at: int, out: Sequence[Piece], pieces: Sequence[Piece]) -> str:
-    before = out[-1].op if out else ""
-    opens = (
-        before in ("", "(")
-        or before in operators.NUMERIC
-        or before in operators.NUMERIC_UNARY
-        or operators.ARITY.get(before, 0) > 0
-    )
-    if piece.op == "-" and opens:
+def _meaning(piece: Token, at: int, out: Sequence[Token], pieces: Sequence[Token]) -> str:
+    before = out[-1].kind if out else ""
+    opens = before in ("", "(") or before in operators.LEVEL
+    if piece.kind == "-" and opens:
         return "negate"
-    bare = piece.op == operators.SYMBOL and piece.stop - piece.start == len(piece.text)
-    if not bare:
-        return piece.op
+    if piece.kind != operators.SYMBOL or piece.text.startswith(_QUOTES):
+        return piece.kind
     if piece.text == "mod" and not opens:
         return "mod"
-    if piece.text in _NAMED and opens and pieces[at + 1].op == "(":
+    if piece.text in _NAMED and opens and pieces[at + 1].kind == "(":
         return "predicate of"
     before, after = _around(at, out, pieces)
-    first_of = out[-2].op if before == "(" and len(out) > 1 else ""
+    first_of = out[-2].kind if before == "(" and len(out) > 1 else ""
     numbered = ("negate", "predicate of")
     beside = (
         before in operators.NUMERIC
-        or after.op in operators.NUMERIC
-        or _is_mod(after)
+        or after.kind in operators.NUMERIC
+        or (after.kind, after.text) == (operators.SYMBOL, "mod")
         or before in numbered
         or first_of in numbered
     )
     if before in operators.COUNTS or not beside:
-        return piece.op
+        return piece.kind
     if piece.text.isascii() and piece.text.isdigit():
         return "number"
-    return piece.text if piece.text in NUMBERS[1:] else piece.op
+    return piece.text if piece.text in NUMBERS[1:] else piece.kind
 
 
-def _around(at: int, out: Sequence[Piece], pieces: Sequence[Piece]) -> tuple[str, Piece]:
+def _around(at: int, out: Sequence[Token], pieces: Sequence[Token]) -> tuple[str, Token]:
     """What stands before and after a piece and the parentheses that hold nothing else."""
     low, high = at - 1, at + 1
-    while low >= 0 and out[low].op == "(" and pieces[high].op == ")":
+    while low >= 0 and out[low].kind == "(" and pieces[high].kind == ")":
         low, high = low - 1, high + 1
-    return out[low].op if low >= 0 else "", pieces[high]
+    return out[low].kind if low >= 0 else "", pieces[high]
 
 
-def _is_mod(piece: Piece) -> bool:
-    return piece.op == operators.SYMBOL and piece.text == "mod" and piece.stop - piece.start == 3
-
-
-def constant(piece: Piece, builder: Builder) -> Sum:
+def constant(piece: Token, builder: Builder) -> Sum:
     """A number, the position or the length; ``builder`` gets the formula ``true`` where that is counted."""
-    if piece.op == "number":
+    if piece.kind == "number":
         if len(piece.text) > 10 or int(piece.text) > LARGEST:
             raise CountingError(f"a number larger than {LARGEST}")
         return Sum((), int(piece.text))
     true = builder.add("true")
-    return Sum((((true, "past"), 1),), -1) if piece.op == "position" else Sum((((true, "all"), 1),))
+    return Sum((((true, "past"), 1),), -1) if piece.kind == "position" else Sum((((true, "all"), 1),))
 
 
-def combined(piece: Piece, args: Sequence[Value], builder: Builder) -> Value:
+def combined(piece: Token, args: Sequence[Value], builder: Builder) -> Value:
     """What an operator between numbers, or the name of a count or predicate, makes of its operands. ``args``: one or
     two operands. Result: the index of a formula, or a number."""
-    if piece.op in operators.COUNTS:
+    if piece.kind in operators.COUNTS:
         if not isinstance(args[0], int):
             raise CountingError("a formula is counted, not a number")
-        return Sum((((args[0], piece.op[1:]), 1),))
-    if piece.op in ("=", "!=") and isinstance(args[0], Remainder):
-        return _residue(args[0], piece.op, args[1], builder)
+        return Sum((((args[0], piece.kind[1:]), 1),))
+    if piece.kind in ("=", "!=") and isinstance(args[0], Remainder):
+        return _residue(args[0], piece.kind, args[1], builder)
     sums = [a for a in args if isinstance(a, Sum)]
     if len(sums) < len(args):
         modular = any(isinstance(a, Remainder) for a in args)
         kind = "a remainder is compared with one number by = or !=" if modular else _NO_NUMBER
         raise CountingError(kind)
-    if piece.op == "predicate of":
+    if piece.kind == "predicate of":
         text = _NAMED.get(piece.text, piece.text[1:-1])
         return _predicate(text, sums[0], builder)
-    if piece.op == "negate":
+    if piece.kind == "negate":
         return Sum().plus(sums[0], -1)
     left, right = sums
-    if piece.op in RELATIONS:
-        detail, counted = compared(left, piece.op, right)
+    if piece.kind in RELATIONS:
+        detail, counted = compared(left, piece.kind, right)
         return builder.add(operators.COMPARE, counted, detail=detail)
-    if piece.op == "mod":
+    if piece.kind == "mod":
         if right.weights or right.constant < 1:
             raise CountingError("after mod a positive number must stand")
         return Remainder(left, right.constant)
-    if piece.op == "*":
+    if piece.kind == "*":
         if left.weights and right.weights:
             raise CountingError("a product of two counts is not linear")
         many, times = (left, right.constant) if left.weights else (right, left.constant)
         return Sum().plus(many, times)
-    return left.plus(right, 1 if piece.op == "+" else -1)
+    return left.plus(right, 1 if piece.kind == "+" else -1)
 
 
 _NO_NUMBER = "a number or a count must stand on either side, and this is a formula; count it, as in '#past a'"
@@ -180,177 +164,143 @@ def parse(text: str, alphabet: Sequence[str] | None = None) -> Formula:
     return _Parser(text, None if alphabet is None else tuple(alphabet)).run()
 
 
-class _Parser:
-    """Operands wait in ``operands``, operators and open brackets in ``pending``."""
+def read_over(formula: Formula | str, alphabet: Sequence[str], at: str) -> tuple[Formula, tuple[str, ...]]:
+    """What is to be compiled: a formula, or its text, over an alphabet; and the alphabet. ``at``: the position at which
+    its truth is wanted. ``UsageError``: no list of different symbols, or another position."""
+    if isinstance(alphabet, str):
+        raise UsageError(f"the alphabet {quote(alphabet)} is one string; give a list of symbols")
+    if not alphabet or len(set(alphabet)) != len(alphabet) or not all(isinstance(s, str) and s for s in alphabet):
+        raise UsageError("the alphabet must have at least one symbol, none of them empty, and each only once")
+    formula = parse(formula, alphabet) if isinstance(formula, str) else formula
+    if at not in ("last", "first", "every"):
+        raise UsageError(f"at={quote(at)} is not one of 'last', 'first', 'every'")
+    formula.check_over(alphabet)
+    return formula, tuple(alphabet)
+
+
+class _Parser(Operators[Value]):
+    """The kind of a token is an operator's full name, a bracket, "" at the end, ``symbol``, or of ``NUMBERS``."""
+
+    levels = operators.LEVELS
+    opening = ("(",)
 
     def __init__(self, text: str, alphabet: tuple[str, ...] | None) -> None:
         self.text, self.alphabet = text, alphabet
         self.known = None if alphabet is None else frozenset(alphabet)
         self.builder = Builder()
-        self.operands: list[int | Sum | Remainder] = []
-        self.pending: list[Piece] = []
+        tokens = self.joined([_named(token) for token in scan(text, _TOKEN, self.bad_character)])
+        super().__init__(numeric(tokens), self.refuse, len(tokens), "")
 
     def run(self) -> Formula:
-        tokens = self.tokens()
-        if tokens[0].op == "":
+        if not self.token.kind:
             raise UsageError("the formula is empty; write for example 'historically 1' or 'true'")
-        before: Piece | None = None
-        for token in tokens:
-            if before is None or before.op == "(" or operators.ARITY.get(before.op, 0) or before.op in _TIGHTNESS:
-                self.operand(token, before)
-            else:
-                self.operator(token)
-            before = token
-        return self.builder.formula(self.formula(self.operands[0], tokens[-1]))
+        found = self.operators()
+        self.close(None)
+        return self.builder.formula(self.formula(found, self.tokens[-1]))
 
     # ------------------------------------------------------------ tokens
 
-    def tokens(self) -> list[Piece]:
-        return numeric(self.joined([self.token(piece) for piece in scan(self.text, _TOKEN, self.bad_character)]))
-
-    def token(self, piece: Token) -> Piece:
-        """A piece with its meaning."""
-        text, start, stop = piece.text, piece.start, piece.stop
-        if piece.kind == "quoted":
-            return Piece(operators.SYMBOL, re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL), start, stop)
-        if piece.kind == "word" and text not in operators.RESERVED:
-            return Piece(operators.SYMBOL, text, start, stop)
-        if piece.kind == "predicate":
-            return Piece("predicate of", text, start, stop)
-        return Piece(operators.ALIASES.get(text, text), text, start, stop)
-
-    def joined(self, tokens: list[Piece]) -> list[Piece]:
+    def joined(self, tokens: list[Token]) -> list[Token]:
         """Modifiers joined with the operator that they belong to."""
-        out: list[Piece] = []
-        waiting: list[Piece] = []
+        out: list[Token] = []
+        waiting: list[Token] = []
         for token in tokens:
-            if token.op in operators.MODIFIERS:
+            if token.kind in operators.MODIFIERS:
                 waiting.append(token)
                 continue
             if waiting:
-                op = " ".join(t.op for t in (*waiting, token))
-                start, stop = waiting[0].start, token.stop if token.op else waiting[-1].stop
-                token = Piece(op, self.text[start:stop], start, stop)
+                start, stop = waiting[0].start, token.stop if token.kind else waiting[-1].stop
+                token = Token(" ".join(t.kind for t in (*waiting, token)), self.text[start:stop], start)
                 waiting = []
-            if token.op not in operators.ARITY and token.op not in _TIGHTNESS and token.op not in ("(", ")", ""):
-                self.fail(token, f"there is no operator {quote(' '.join(token.text.split()))}")
+            if token.kind not in _KINDS:
+                self.refuse(token, f"there is no operator {quote(' '.join(token.text.split()))}")
             out.append(token)
         return out
 
-    # ------------------------------------------------------------ the two states
+    # ------------------------------------------------------------ the parts of the grammar
 
-    def operand(self, token: Piece, before: Piece | None) -> None:
-        """Where a formula must start."""
-        if before is not None and before.op in operators.NUMERIC_UNARY:
-            self.counted(token, before)
-        if token.op == "(" or operators.ARITY.get(token.op) == 1 or token.op in operators.NUMERIC_UNARY:
-            self.pending.append(token)
-        elif token.op in NUMBERS:
-            self.operands.append(self.guarded(token, lambda: constant(token, self.builder)))
-        elif token.op == operators.SYMBOL:
-            self.operands.append(self.builder.add(operators.SYMBOL, (), self.symbol(token)))
-        elif token.op in operators.NULLARY:
-            if self.known is not None and token.text in self.known:
-                self.fail(
-                    token,
-                    f"{token.text!r} is a constant and a symbol of the alphabet; write {quoted(token.text)} "
-                    "with its quotes for the symbol",
-                )
-            self.operands.append(self.builder.add(token.op))
-        else:
-            found = "the formula ends" if token.op == "" else f"{_shown(token)} stands"
-            after = f"after {_shown(before)}" if before is not None else "at the start"
-            self.fail(token, f"a formula is expected {after}, but {found} there{self.hint(token, before)}")
+    def sign(self, token: Token) -> str:
+        return token.kind
 
-    def counted(self, token: Piece, before: Piece) -> None:
-        """What may stand after the name of a count or a predicate."""
-        allowed = (operators.SYMBOL, *operators.NULLARY, "(") if before.op in operators.COUNTS else ("(",)
-        if before.op != "negate" and token.op not in allowed and token.op:
+    def step(self) -> Token:
+        before, token = self.tokens[self.at - 1], self.token
+        if token.kind not in _ARGUMENTS.get(before.kind, (token.kind,)):
             self.fail(token, f"the argument of {_shown(before)} must be in parentheses")
+        return super().step()
 
-    def operator(self, token: Piece) -> None:
-        """Where an operator, a closing bracket or the end must stand."""
-        if token.op in operators.LEVEL or token.op in operators.NUMERIC:
-            self.reduce(token)
-            self.pending.append(token)
-        elif token.op in (")", ""):
-            self.reduce(token)
-            if token.op == ")":
-                if not self.pending:
-                    self.fail(token, "this ')' closes nothing")
-                self.pending.pop()
-            elif self.pending:
-                self.fail(self.pending[-1], "this '(' is never closed")
-        else:
-            self.fail(token, f"an operator or the end is expected before {_shown(token)}{self.hint(token, None)}")
+    def atom(self) -> Value:
+        """Where a formula must start."""
+        before = self.tokens[self.at - 1]  # at the start it is the end, whose kind is empty
+        token = self.step()
+        if token.kind in NUMBERS:
+            return self.guarded(token, lambda: constant(token, self.builder))
+        if token.kind == operators.SYMBOL:
+            return self.builder.add(operators.SYMBOL, (), self.symbol(token))
+        if token.kind in operators.NULLARY:
+            if token.text in (self.known or ()):
+                also = f"{token.text!r} is a constant and a symbol of the alphabet"
+                self.fail(token, f"{also}; write {quoted(token.text)} with its quotes for the symbol")
+            return self.builder.add(token.kind)
+        found = f"{_shown(token)} stands" if token.kind else "the formula ends"
+        after = f"after {_shown(before)}" if before.kind else "at the start"
+        self.fail(token, f"a formula is expected {after}, but {found} there{self.hint(token, before)}")
 
-    def reduce(self, token: Piece) -> None:
-        """Apply the pending operators that bind at least as tightly as ``token``."""
-        level = operators.LEVEL.get(token.op, operators.NUMERIC.get(token.op, 0))
-        while self.pending and self.pending[-1].op != "(":
-            top = self.pending[-1]
-            tightness = _TIGHTNESS.get(top.op, operators.TIGHTEST)
-            if tightness < level or (top.op == token.op == "implies"):
-                return
-            chains = top.op == token.op if level < operators.TIGHTEST else level > operators.NUMERIC["="]
-            if tightness == level and (level == operators.LEVEL["since"] or not chains):
-                self.fail(token, f"{_shown(top)} and {_shown(token)} need parentheses to say which goes first")
-            self.pending.pop()
-            count = operators.ARITY.get(top.op, 1 if top.op in operators.NUMERIC_UNARY else 2)
-            args = self.operands[-count:]
-            del self.operands[-count:]
-            self.operands.append(self.applied(top, args))
+    def close(self, opened: Token | None) -> None:
+        """Where a bracket or, without one, the formula must end."""
+        token = self.step()
+        if token.kind not in (")", ""):
+            self.fail(token, f"an operator or the end is expected before {_shown(token)}{self.hint(token)}")
+        if token.kind and opened is None:
+            self.fail(token, "this ')' closes nothing")
+        if not token.kind and opened is not None:
+            self.fail(opened, "this '(' is never closed")
 
-    def applied(self, top: Piece, args: list[int | Sum | Remainder]) -> int | Sum | Remainder:
+    def join(self, signs: Sequence[Token], parts: list[Value]) -> Value:
         """An operator on what was read for it."""
-        if top.op in operators.NUMERIC or top.op in operators.NUMERIC_UNARY:
-            return self.guarded(top, lambda: combined(top, args, self.builder))
-        return self.builder.add(top.op, [self.formula(a, top) for a in args])
+        if operators.LEVEL[signs[0].kind] > operators.TIGHTEST:
+            return self.guarded(signs[0], lambda: combined(signs[0], parts, self.builder))
+        return self.builder.add(signs[0].kind, [self.formula(part, signs[0]) for part in parts])
 
-    def formula(self, value: int | Sum | Remainder, token: Piece) -> int:
+    def formula(self, value: Value, token: Token) -> int:
         """A formula's index; a number is refused."""
         if isinstance(value, int):
             return value
-        at = token if token.op else Piece("", self.text, 0, len(self.text))
+        at = token if token.kind else Token("", self.text, 0)
         self.fail(at, "a number is no formula; compare it with another one, as in '#past a > 2'")
 
-    def guarded(self, token: Piece, make: Callable[[], int | Sum | Remainder]) -> int | Sum | Remainder:
+    def guarded(self, token: Token, make: Callable[[], Value]) -> Value:
         """``make()``, its error with the place."""
         try:
             return make()
         except CountingError as error:
             self.fail(token, str(error))
 
-    def symbol(self, token: Piece) -> str:
-        if not token.text:
+    def symbol(self, token: Token) -> str:
+        text = _plain(token)
+        if not text:
             self.fail(token, "an empty symbol")
-        if self.known is not None and token.text not in self.known:
+        if self.known is not None and text not in self.known:
             shown = " ".join(self.alphabet or ())
             shown = shown if len(shown) <= 80 else shown[:77] + "..."
-            near = did_you_mean(token.text, [*self.known, *operators.RESERVED]) if len(token.text) > 1 else ""
-            self.fail(token, f"unknown symbol {quote(token.text)}{near}; the alphabet is {shown}")
-        return token.text
+            near = did_you_mean(text, [*self.known, *operators.RESERVED]) if len(text) > 1 else ""
+            self.fail(token, f"unknown symbol {quote(text)}{near}; the alphabet is {shown}")
+        return text
 
     # ------------------------------------------------------------ messages
 
-    def hint(self, *tokens: Piece | None) -> str:
+    def hint(self, *tokens: Token) -> str:
         """How to write a symbol that looks like an operator."""
         for token in tokens:
-            if token is None or token.op == operators.SYMBOL or self.known is None:
-                continue
-            if token.text in self.known:
+            if token.kind != operators.SYMBOL and token.text in (self.known or ()):
                 return f" (for the symbol write {quoted(token.text)}, with the quotes)"
         return ""
 
     def bad_character(self, piece: Token) -> NoReturn:
         """Refuse a character that starts no token."""
-        char = piece.text
-        reason = (
-            "this quote is never closed" if char in "'\"" else f"{quote(char)} is no operator; quote it as a symbol"
-        )
-        self.fail(Piece(char, char, piece.start, piece.stop), reason)
+        unknown = f"{quote(piece.text)} is no operator; quote it as a symbol"
+        self.refuse(piece, "this quote is never closed" if piece.text in _QUOTES else unknown)
 
-    def fail(self, token: Piece, reason: str) -> NoReturn:
+    def refuse(self, token: Token, reason: str) -> NoReturn:
         before, after = self.text[: token.start], self.text[token.stop :]
         left = ("..." if len(before) > 20 else "") + before[-20:]
         right = after[:20] + ("..." if len(after) > 20 else "")
@@ -360,8 +310,21 @@ class _Parser:
         raise UsageError(f"formula, column {token.start + 1}: {reason}: {place}")
 
 
-def _shown(token: Piece) -> str:
-    return quote(token.text)
+def _named(token: Token) -> Token:
+    """A token with its meaning."""
+    if token.kind == "quoted" or (token.kind == "word" and token.text not in operators.RESERVED):
+        return replace(token, kind=operators.SYMBOL)
+    full = "predicate of" if token.kind == "predicate" else operators.ALIASES.get(token.text, token.text)
+    return replace(token, kind=full)
+
+
+def _plain(token: Token) -> str:
+    """The text, without the quotes and backslashes of a quoted symbol."""
+    return re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL) if token.text.startswith(_QUOTES) else token.text
+
+
+def _shown(token: Token) -> str:
+    return quote(_plain(token))
 
 
 def _printable(text: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from restrict.base.arrays import Bools, Ints
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import UsageError, indices_of, quote
+from restrict.base.wording import symbols_of
 from restrict.logic.counting import holds
 from restrict.logic.formula import Formula
 from restrict.logic.operators import ARITY, MIRROR, PAST, SYMBOL, Node
@@ -20,17 +21,11 @@ def evaluate(formula: Formula | str, word: str | Sequence[str], alphabet: Sequen
     """Truth of a formula at each position of a word. Result: bool, shape (n,). Cost O(n * nodes)."""
     formula = parse(formula, alphabet) if isinstance(formula, str) else formula
     if isinstance(word, str):
-        word = (
-            word.split() if any(c.isspace() for c in word.strip()) or word in (alphabet or ()) else list(word.strip())
-        )
+        word = symbols_of(word, alphabet or ())
     if not len(word):
         raise UsageError("the word is empty; a formula is true or false at a position")
     symbols = tuple(alphabet) if alphabet is not None else tuple(dict.fromkeys((*formula.symbols, *word)))
-    index = {symbol: at for at, symbol in enumerate(symbols)}
-    for at, symbol in enumerate(word):
-        if symbol not in index:
-            raise UsageError(f"symbol {quote(symbol)} at index {at} of the word is not in the alphabet")
-    return evaluate_tokens(formula, np.array([index[symbol] for symbol in word]), symbols)
+    return evaluate_tokens(formula, np.array(indices_of(word, symbols, " of the word")), symbols)
 
 
 def satisfies(

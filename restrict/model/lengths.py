@@ -1,30 +1,14 @@
 """At which lengths a model is defined: ``when`` holds, and no rule overflows, divides by 0 or leaves a domain. The
 condition ``when`` is looked at first, since that is cheap; an instance is made only where it holds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from restrict.base.errors import ModelError
+from restrict.model.program import Model
 from restrict.model.rules import Formula
-from restrict.model.variables import at_length
-
-if TYPE_CHECKING:
-    from restrict.model.program import Model
+from restrict.model.variables import holds
 
 SEARCHED = 4096
 """How many lengths are tried: rules of the all-lengths part tell at most so many classes of n apart, so one that is
 defined at none of so many lengths in a row is defined at no later one, either."""
-
-
-def holds(when: object, n: int) -> bool:
-    """Whether a condition holds at a length; not where it overflows or divides by 0 itself. Linear."""
-    if not isinstance(when, Formula):
-        return True
-    try:
-        return at_length(when.expr, n) != 0
-    except ModelError:
-        return False
 
 
 def least_length(model: Model, first: int, most: int = SEARCHED) -> int | None:

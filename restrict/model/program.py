@@ -13,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import indices_of
 from restrict.base.files import naming
 from restrict.base.htmltable import grid_table
-from restrict.base.wording import counted
+from restrict.base.wording import counted, symbols_of
 from restrict.model.graph import program_graph
 from restrict.model.instance import Instance
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
@@ -168,19 +168,10 @@ class Model:
             UsageError: a symbol that is not in the alphabet.
         """
         if isinstance(word, str):
-            word = (
-                word.split() if any(c.isspace() for c in word.strip()) or word in self.alphabet else list(word.strip())
-            )
-        index = {symbol: at for at, symbol in enumerate(self.alphabet)}
-        if STAR in index:
-            index["*"] = index[STAR]
-        for at, symbol in enumerate(word):
-            if symbol not in index:
-                raise UsageError(
-                    f"symbol {quote(symbol)} at index {at} of the input is not in the alphabet: "
-                    + " ".join(self.alphabet)[:80]
-                )
-        return [index[symbol] for symbol in word]
+            word = symbols_of(word, self.alphabet)
+        if STAR in self.alphabet:
+            word = [STAR if symbol == "*" else symbol for symbol in word]
+        return indices_of(word, self.alphabet, " of the input")
 
     def _repr_html_(self) -> str:
         rows = []

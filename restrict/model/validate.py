@@ -17,9 +17,8 @@ from restrict.checker.rules import RESERVED
 from restrict.model.expr import Interval, bind
 from restrict.model.graph import cycle, program_graph
 from restrict.model.interval import interval
-from restrict.model.lengths import holds
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
-from restrict.model.variables import BUILT_IN, MASKS, MAX_N, Head, Map, Size, at_length, mentions, references
+from restrict.model.variables import BUILT_IN, MASKS, MAX_N, Head, Map, Size, at_length, holds, mentions, references
 
 if TYPE_CHECKING:
     from restrict.model.instance import Instance

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from restrict.base.errors import ModelError
 from restrict.model.expr import Expr, bind
 from restrict.model.interval import interval
 from restrict.model.rules import Formula, Rule
@@ -118,3 +119,13 @@ def at_length(expr: Expr, n: int) -> int:
     value = bind(expr, n=n)
     assert value.op == "const"
     return value.value
+
+
+def holds(when: object, n: int) -> bool:
+    """Whether a condition holds at a length; not where it overflows or divides by 0 itself. Linear."""
+    if not isinstance(when, Formula):
+        return True
+    try:
+        return at_length(when.expr, n) != 0
+    except ModelError:
+        return False

@@ -5,7 +5,7 @@ and encoding of the instance: what a node can attend to under a restriction is r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -109,9 +109,8 @@ class RowStore:
     """The lists of all rows of an instance; ``pinned`` are the positions with one token in every restriction."""
 
     def __init__(self, instance: Instance, pinned: Mapping[int, tuple[int, ...]]) -> None:
-        self.instance, self.pinned = instance, pinned
+        self.instance, self.keys = instance, cache(partial(unrestricted, instance, tokens=pinned))
         self._lists: dict[tuple[str, int, int], RowList] = {}
-        self._keys: dict[str | None, Values] = {}
 
     def of(self, head: Head, i: int, u: int) -> RowList:
         """The list of a row; positions that see half of the word or more share it if the score does not mention ``i``.
@@ -124,8 +123,5 @@ class RowStore:
             row.own = (-1, -1)
             if shared:
                 row.first, row.stop = 0, self.instance.n
-            key = self.instance.key(head)
-            if key not in self._keys:
-                self._keys[key] = unrestricted(self.instance, key, self.pinned)
-            self._lists[slot] = RowList(row, self._keys[key])
+            self._lists[slot] = RowList(row, self.keys(self.instance.key(head)))
         return self._lists[slot]

@@ -24,10 +24,11 @@ Users: compiled programs and any model (:mod:`.rounding`), Theorem 26 (:mod:`.th
 import math
 from bisect import bisect
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from restrict.base.errors import UsageError
-from restrict.soft.models.model import MAX_N
+from restrict.soft.models.model import MAX_N, SoftModel
 from restrict.soft.models.terms import down, up
 
 UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
@@ -96,3 +97,9 @@ def longest(safe: Callable[[int], bool], only: int | None = None) -> int:
         if not safe(n):
             return n - 1
     return SHORT + bisect(range(SHORT + 1, MAX_N + 1), False, key=lambda n: not safe(n))
+
+
+def with_lengths(model: SoftModel, certified: dict[str, int]) -> SoftModel:
+    """The model with the lengths up to which it is certified, by kind of arithmetic, in its file and description."""
+    lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())
+    return replace(model, certified=certified, description=f"{model.description}; {lengths}")

@@ -100,11 +100,7 @@ def temperature(model: SoftModel, n: int, gap: Fraction, epsilon: Fraction) -> S
     Result: the inverse temperature, within 0.1 % of the least that these bounds allow, and the bound at it."""
     if gap <= 0 or epsilon <= 0:
         raise UsageError("the gap and epsilon must be positive")
-
-    def fine(scale: float) -> bool:
-        return softmax_error(model, n, gap, scale) <= epsilon
-
-    scale = least_scale(fine)
+    scale = least_scale(lambda scale: softmax_error(model, n, gap, scale) <= epsilon)
     return Sharpness(n, gap, scale, softmax_error(model, n, gap, scale))
 
 
@@ -136,8 +132,5 @@ def safe_length(model: SoftModel, found: Sharpness, unit: float, margin: Fractio
     """The greatest length up to ``found.n`` (0: none) such that up to it the logits' errors in floating point are
     certified below ``margin``, at a temperature found for one length; the gap at shorter lengths is at least
     ``found.gap``. Where a position term reads ``n``: ``found.n`` or 0, and only about that length."""
-
-    def safe(n: int) -> bool:
-        return n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin
-
-    return longest(safe, None if grows(model) else found.n)
+    only = None if grows(model) else found.n
+    return longest(lambda n: n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin, only)

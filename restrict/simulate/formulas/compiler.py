@@ -12,15 +12,14 @@ psi holds anywhere in view, with ``1/tau = O(log n)`` where the paper's since ha
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from restrict.base.errors import UsageError, quote
 from restrict.logic.counting import Inequality, Predicate
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SINCE, SYMBOL, Node
-from restrict.logic.parser import parse
+from restrict.logic.parser import read_over
 from restrict.logic.printer import shortened
-from restrict.simulate.floating import UNITS
+from restrict.simulate.floating import UNITS, with_lengths
 from restrict.simulate.formulas import counting, gates
 from restrict.simulate.formulas.budget import Budget, HeadRecord
 from restrict.simulate.formulas.network import Network, Value
@@ -29,7 +28,6 @@ from restrict.simulate.formulas.theorems import theorem
 from restrict.soft.models.model import Mask, Place, SoftModel
 
 MAX_LABEL = 60
-PLACES: tuple[Place, ...] = ("last", "first", "every")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,29 +69,15 @@ def compile_soft(
         UsageError: a malformed formula or alphabet, or one for which there is no theorem; the message names it.
         ResourceLimit: more layers, heads or coordinates than a file may have.
     """
-    symbols = _checked(alphabet)
-    formula = parse(formula, symbols) if isinstance(formula, str) else formula
-    if at not in PLACES:
-        raise UsageError(f"at={quote(at)} is not one of 'last', 'first', 'every'")
-    formula.check_over(symbols)
+    formula, symbols = read_over(formula, alphabet, at)
     reason = theorem(formula, how, decoder)
     lowering = _Lowering(formula, Patterns(Network(symbols), how, decoder))
     values = lowering.values()
     budget = Budget(reason, tuple(lowering.records), lowering.network.depth)
+    name = name or shortened(formula, 100)
+    model = lowering.network.model(name, f"compiled from temporal logic: {reason}", values[-1], at)
     certified = {kind: budget.safe_length(kind) for kind in UNITS}
-    lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())
-    model = lowering.network.model(
-        name or shortened(formula, 100), f"compiled from temporal logic: {reason}; {lengths}", values[-1], at
-    )
-    return Compiled(formula, replace(model, certified=certified), budget, tuple(values))
-
-
-def _checked(alphabet: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(alphabet, str):
-        raise UsageError(f"the alphabet {quote(alphabet)} is one string; give a list of symbols")
-    if not alphabet or len(set(alphabet)) != len(alphabet) or not all(isinstance(s, str) and s for s in alphabet):
-        raise UsageError("the alphabet must have at least one symbol, none of them empty, and each once")
-    return tuple(alphabet)
+    return Compiled(formula, with_lengths(model, certified), budget, tuple(values))
 
 
 class _Lowering:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from restrict.base.arrays import F64, I64, Bools
 from restrict.logic.semantics import evaluate_tokens
-from restrict.logic.verify import word_batches
+from restrict.logic.verify import first_wrong
 from restrict.simulate.formulas.compiler import Compiled
 from restrict.simulate.formulas.network import Value
 from restrict.soft.models import evaluate
@@ -52,12 +52,10 @@ def counterexample(compiled: Compiled, length: int) -> tuple[list[str] | None, i
     float64 or float32, or ``None``, and how many words were compared: all of lengths that are certified for the type.
     Two runs each."""
     safe = {kind: compiled.budget.safe_length(kind) for kind in DTYPES}
-    count = 0
-    for words in word_batches(len(compiled.model.alphabet), length):
-        for kind in DTYPES:
-            wrong = measure(compiled, words, kind).wrong if words.shape[1] <= safe[kind] else np.zeros(0, dtype=bool)
-            if wrong.any():
-                first = int(np.argmax(wrong))
-                return [compiled.model.alphabet[token] for token in words[first]], count + first + 1
-        count += len(words)
-    return None, count
+
+    def wrong(words: I64) -> Bools:
+        kinds = [kind for kind in DTYPES if words.shape[1] <= safe[kind]]
+        found = [np.zeros(len(words), dtype=np.bool_), *(measure(compiled, words, kind).wrong for kind in kinds)]
+        return np.asarray(np.stack(found).any(axis=0))
+
+    return first_wrong(compiled.model.alphabet, length, wrong)

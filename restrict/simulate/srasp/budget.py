@@ -22,10 +22,10 @@ integers are compared between positions: it must hold ``1 / (2n)`` and ``n^2`` i
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from restrict.simulate.floating import SLACK, UNITS, check_epsilon, longest, noise, share
+from restrict.simulate.floating import SAFE, SLACK, UNITS, check_epsilon, longest, noise, share, with_lengths
 from restrict.simulate.formulas.bounds import fall, lookup_falls, moved, steps
 from restrict.simulate.theorem26 import Sharpness, by_softmax, least_scale
 from restrict.soft.models.model import SoftModel
@@ -221,16 +221,11 @@ class Budget:
         """Up to which length the model is right in floating point, at a temperature found for one length. Result: the
         greatest length up to ``found.n`` such that it and all shorter ones are certified, or 0. Where a term reads
         ``n``: ``found.n`` or 0, and only about that length."""
-
-        def safe(n: int) -> bool:
-            return n <= found.n and self.deviation(n, found.scale, unit) < 0.25
-
-        return longest(safe, None if self.every_length else found.n)
+        only = None if self.every_length else found.n
+        return longest(lambda n: n <= found.n and self.deviation(n, found.scale, unit) < SAFE, only)
 
     def soften(self, model: SoftModel, found: Sharpness) -> SoftModel:
         """The softmax transformer of a program, with the lengths that are certified in its file. Result: the same
         parameters at that temperature. Where a term reads ``n`` it refuses all lengths but ``found.n``."""
         certified = {"exact": found.n} | {kind: self.safe_length(found, unit) for kind, unit in UNITS.items()}
-        soft = by_softmax(model, found, "" if self.every_length else f"/(n == {found.n})")
-        lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())
-        return replace(soft, certified=certified, description=f"{model.description}; {lengths}")
+        return with_lengths(by_softmax(model, found, "" if self.every_length else f"/(n == {found.n})"), certified)

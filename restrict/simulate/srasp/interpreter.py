@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.base.errors import UsageError, quote
+from restrict.base.errors import indices_of
 from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, SRaspProgram
+from restrict.soft.models.model import visible
 
 _OPS: dict[str, Callable[..., Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -18,9 +19,7 @@ _OPS: dict[str, Callable[..., Any]] = {
 
 def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
     """Every vector on one word, int64 (len(word),), truth values as 0 and 1. Cost: O(n^2) for each attention."""
-    wrong = next((s for s in word if s not in program.alphabet), None)
-    if wrong is not None:
-        raise UsageError(f"{quote(wrong)} is not in the alphabet ({' '.join(program.alphabet)})")
+    indices_of(word, program.alphabet)
     known: dict[str, I64] = {}
     for s in program.statements:
         if isinstance(s, PrefixSum):
@@ -34,8 +33,7 @@ def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
 
 def _attend(s: Attention, word: Sequence[str], known: dict[str, I64]) -> I64:
     n = len(word)
-    i, j = np.arange(n)[:, None], np.arange(n)[None, :]
-    seen = {"none": np.ones((n, n), dtype=np.bool_), "past": j <= i, "strict_past": j < i}[s.mask]
+    seen = visible(s.mask, np.arange(n), n)
     good = np.broadcast_to(_value(s.score, word, known, 2), (n, n)).astype(np.bool_) & seen
     found = good.any(axis=1) if n else np.zeros(0, dtype=np.bool_)
     best = (n - 1 - np.argmax(good[:, ::-1], axis=1) if s.rightmost else np.argmax(good, axis=1)) if n else found

@@ -67,6 +67,7 @@ class _Line(Operators[Node]):
         ("flat", ("or",)), ("flat", ("and",)), ("prefix", ("not",)), ("once", tuple(COMPARE)), ("left", ("+", "-")),
         ("left", ("*",)),
     )  # fmt: skip
+    opening = ("(",)
 
     def __init__(self, line: str, place: str, alphabet: tuple[str, ...], known: dict[str, bool]) -> None:
         self.place, self.alphabet, self.known = place, alphabet, known
@@ -166,14 +167,13 @@ class _Line(Operators[Node]):
             parts = parts if parts[0].op == "const" else parts[::-1]
         return Node(op, tuple(parts), boolean=op in COMPARE, column=column)
 
+    def close(self, opened: Token) -> None:
+        self.need(")")
+
     def atom(self) -> Node:
         token = self.step()
         if token.kind == "number":
             return Node("const", value=int(token.text), column=token.start)
-        if token.text == "(":
-            inner = self.expression()
-            self.need(")")
-            return inner
         if token.text in ("min", "max"):
             self.need("(")
             first = self.expression()

@@ -14,6 +14,7 @@ from restrict.base.strictjson import Node
 from restrict.base.tensorfile import FLOATS, Taken, arrays_of, described, header_of
 from restrict.checker import soft_model
 from restrict.soft.models.model import (
+    FORMAT,
     Activation,
     Floats,
     LayerNorm,
@@ -23,9 +24,11 @@ from restrict.soft.models.model import (
     SoftLayer,
     SoftModel,
     SoftOutput,
+    document_of,
+    dumps,
+    tensors_of,
 )
 from restrict.soft.models.terms import Term
-from restrict.soft.models.writer import FORMAT, document_of, dumps, tensors_of
 
 __all__ = ["FORMAT", "Tensors", "document_of", "dumps", "is_soft", "load", "loads", "tensors_of"]
 DESCRIBED = "the model (docs/soft-format.md)"

@@ -1,4 +1,4 @@
-"""Softmax transformers as plain weights: the data, and one instance at a length.
+"""Softmax transformers as plain weights: the data, its invariants, and its file (docs/soft-format.md).
 
 The model (Hahn 2020, section 3, with the usual extensions): token embeddings, position embeddings added or
 concatenated, layers of softmax heads side by side whose results are added to the residual stream, then a ReLU network
@@ -8,24 +8,25 @@ Meaning: every number is the real number that its double denotes, position terms
 numbers that their text denotes, and all operations are those of real arithmetic. The evaluator rounds; the certified
 bounds of this package are about the real function.
 
-Invariant: the shapes fit; :class:`SoftModel` checks them when it is made, naming the tensor.
+Invariant: the shapes fit; :class:`SoftModel` checks them when it is made, naming the tensor as in its file.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from restrict.base.arrays import F64, I64, Bools, Ints
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import write_bytes
-from restrict.soft.models.shapes import check_model
+from restrict.base.tensorfile import FIELDS, fits, misfit
+from restrict.checker.soft_model import HEAD_TENSORS, NETWORK_TENSORS, NORM_TENSORS, Axes
 from restrict.soft.models.terms import Term
-from restrict.soft.models.writer import dumps
 
 Floats = F64
 Mask = Literal["none", "past", "strict_past", "future", "strict_future"]
@@ -33,6 +34,12 @@ Score = Literal["dot", "additive"]
 Norm = Literal["none", "pre", "post"]
 Activation = Literal["relu", "gelu", "gelu_tanh"]
 Place = Literal["last", "first", "every"]
+Expected = tuple[int | None, ...]
+"""A shape; ``None`` where any size fits."""
+Shaped = Iterator[tuple[str, Floats, Expected]]
+"""Tensors with their names and the shapes that they must have."""
+FORMAT = "restrict-soft/1"
+MAX_WIDTH = 65_536
 MAX_N = 10_000_000
 OUTSIDE_THEOREM_1 = (
     "Theorem 1 and Corollary 2 hold for attention to one position only; use the soft commands (restrict soft ...)"
@@ -283,3 +290,197 @@ def visible(mask: Mask, rows: I64, n: int) -> Bools:
 def zeros(size: int) -> Floats:
     """A zero bias."""
     return np.zeros(size)
+
+
+# ---------------------------------------------------------------- the invariants
+
+
+def check_model(model: SoftModel) -> None:
+    """Raise :class:`ModelError` at the first tensor or setting that does not fit."""
+    _symbols(model)
+    for name, array, shape in shaped(model):
+        check_tensor(name, array, shape)
+    for place, term in terms_of(model):
+        try:
+            term.check()
+        except ModelError as error:
+            raise ModelError(f"{place}: {error}") from None
+        allowed = {"i", "n"} if place.startswith("position") else {"n"} if place.endswith("scale") else set()
+        for name in sorted(term.names - allowed):
+            may = "n only" if allowed else "nothing"
+            raise ModelError(f"{place}: {quote(term.text)} uses {name}, and may depend on {may}")
+    _output(model)
+
+
+def check_tensor(name: str, array: Floats, shape: Expected) -> None:
+    """A tensor of this shape with finite entries."""
+    array = np.asarray(array)
+    if not fits(array.shape, shape):
+        raise ModelError(misfit(name, array.shape, shape))
+    if array.size == 0 or max(array.shape) > 10_000_000:
+        raise ModelError(f"tensor {name!r} is empty or too large: {tuple(array.shape)}")
+    if array.dtype != np.float64:
+        raise ModelError(f"tensor {name!r} has type {array.dtype}, not float64")
+    if not np.isfinite(array).all():
+        raise ModelError(f"tensor {name!r} has an entry that is infinite or not a number")
+
+
+def _symbols(model: SoftModel) -> None:
+    symbols = model.symbols
+    if not model.alphabet:
+        raise ModelError("alphabet: there must be at least one symbol")
+    if any(not s for s in symbols):
+        raise ModelError("alphabet: a symbol must not be empty")
+    if len(set(symbols)) != len(symbols):
+        raise ModelError("alphabet: a symbol, or a marker, occurs twice")
+    rows = np.asarray(model.embed).shape[0] if np.asarray(model.embed).ndim else 0
+    if rows != len(symbols):
+        raise ModelError(f"tensor 'embed' has {rows} rows; there are {len(symbols)} symbols, markers included")
+
+
+def shaped(model: SoftModel) -> Shaped:
+    """Every tensor with its name and the shape that it must have."""
+    yield "embed", model.embed, (len(model.symbols), None)
+    yield from _positions(model)
+    d = model.width
+    if d > MAX_WIDTH:
+        raise ModelError(f"the width {d} is larger than {MAX_WIDTH}")
+    for at, layer in enumerate(model.layers):
+        yield from _layer(f"layers.{at}", layer, d)
+    if model.final_norm is not None:
+        yield from _norm("final_norm", model.final_norm, d)
+    yield "unembed", model.output.unembed, (None, d)
+    yield "unembed_bias", model.output.bias, (len(model.output.unembed),)
+
+
+def _positions(model: SoftModel) -> Shaped:
+    positions = model.positions
+    if (positions.kind == "none") != (positions.table is None):
+        raise ModelError(f"position: kind {positions.kind!r} and a tensor 'position' do not go together")
+    if positions.table is None:
+        return
+    if positions.kind == "terms" and not positions.terms:
+        raise ModelError("position.terms: at least one term is needed")
+    rows = len(positions.terms) if positions.kind == "terms" else None
+    yield "position", positions.table, (rows, model.embed.shape[1] if positions.combine == "add" else None)
+
+
+def _layer(place: str, layer: SoftLayer, d: int) -> Shaped:
+    for at, head in enumerate(layer.heads):
+        yield from _head(f"{place}.heads.{at}", head, d)
+    yield f"{place}.attention_bias", layer.attention_bias, (d,)
+    for name, norm in (("norm1", layer.norm1), ("norm2", layer.norm2)):
+        wanted = layer.norm != "none" and (name == "norm1" or layer.ffn is not None)
+        if wanted != (norm is not None):
+            raise ModelError(f"{place}.{name}: {'missing' if wanted else 'not expected'} with norm {layer.norm!r}")
+        if norm is not None:
+            yield from _norm(f"{place}.{name}", norm, d)
+    if layer.ffn is not None:
+        yield from _listed(f"{place}.ffn", layer.ffn, NETWORK_TENSORS, d)
+
+
+def _listed(place: str, record: SoftHead | LayerNorm | SoftFeedForward, table: Axes, d: int) -> Shaped:
+    """The tensors of one of the trusted checker's tables; an axis has the size that its first tensor gives it."""
+    sizes = {"d": d}
+    for name, axes in table.items():
+        array: Floats = getattr(record, FIELDS.get(name, name))
+        yield f"{place}.{name}", array, tuple(sizes.get(axis) for axis in axes)
+        sizes |= zip(axes, np.shape(array), strict=False)
+
+
+def _head(place: str, head: SoftHead, d: int) -> Shaped:
+    yield from _listed(place, head, HEAD_TENSORS, d)
+    if (head.score == "additive") != (head.additive is not None):
+        raise ModelError(f"{place}: a tensor 'additive' and score 'additive' go together")
+    if head.additive is not None:
+        yield f"{place}.additive", head.additive, (len(head.query),)
+
+
+def _norm(place: str, norm: LayerNorm, d: int) -> Shaped:
+    yield from _listed(place, norm, NORM_TENSORS, d)
+    if norm.eps.check().enclose(0, 1).low < 0:
+        raise ModelError(f"{place}.eps: {quote(norm.eps.text)} is negative")
+
+
+def terms_of(model: SoftModel) -> Iterator[tuple[str, Term]]:
+    """Every term of the model with the place where it stands in the file."""
+    for at, term in enumerate(model.positions.terms):
+        yield f"position.terms[{at}]", term
+    for at, layer in enumerate(model.layers):
+        for h, head in enumerate(layer.heads):
+            yield f"layers[{at}].heads[{h}].scale", head.scale
+        for name, norm in (("norm1", layer.norm1), ("norm2", layer.norm2)):
+            if norm is not None:
+                yield f"layers[{at}].{name}", norm.eps
+    if model.final_norm is not None:
+        yield "final_norm", model.final_norm.eps
+
+
+def _output(model: SoftModel) -> None:
+    output = model.output
+    rows = len(output.unembed)
+    if output.kind == "sign":
+        if rows != 1 or len(output.labels) != 2:
+            raise ModelError(f"output: sign needs one row of 'unembed' and two labels, not {rows} and "
+                             f"{len(output.labels)}")  # fmt: skip
+    elif len(output.labels) != rows:
+        raise ModelError(f"output.labels: {len(output.labels)} labels for {rows} rows of 'unembed'")
+    if len(set(output.labels)) != len(output.labels):
+        raise ModelError("output.labels: a label occurs twice")
+    if any(not 0 <= a < len(output.labels) for a in output.accept):
+        raise ModelError(f"output.accept: {list(output.accept)} must be in 0 .. {len(output.labels) - 1}")
+
+
+# ---------------------------------------------------------------- its file
+
+
+def dumps(model: SoftModel) -> bytes:
+    """The bytes of the model's file; the same model gives the same bytes."""
+    from safetensors.numpy import save
+
+    text = json.dumps(document_of(model), ensure_ascii=False, separators=(", ", ": "))
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors_of(model).items()}
+    try:
+        return bytes(save(tensors, {"restrict": text}))
+    except ValueError as error:
+        raise UsageError(f"cannot write the model: {error}") from None
+
+
+def document_of(model: SoftModel) -> dict[str, Any]:
+    """The JSON object of the file."""
+    positions: dict[str, Any] = {"kind": model.positions.kind}
+    if model.positions.kind != "none":
+        positions["combine"] = model.positions.combine
+    if model.positions.kind == "terms":
+        positions["terms"] = [t.text for t in model.positions.terms]
+    output = model.output
+    document: dict[str, Any] = {"format": FORMAT, "name": model.name}
+    for key in ("description", "start_marker", "end_marker"):
+        if getattr(model, key):
+            document[key] = getattr(model, key)
+    if model.certified:
+        document["certified"] = {kind: int(model.certified[kind]) for kind in sorted(model.certified)}
+    document |= {"alphabet": list(model.alphabet), "position": positions}
+    document["layers"] = [_layer_document(layer) for layer in model.layers]
+    if model.final_norm is not None:
+        document["final_norm"] = {"eps": model.final_norm.eps.text}
+    document["output"] = {"position": output.place, "kind": output.kind, "labels": list(output.labels)}
+    if output.accept:
+        document["output"]["accept"] = list(output.accept)
+    return document
+
+
+def _layer_document(layer: SoftLayer) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "heads": [{"mask": head.mask, "scale": head.scale.text, "score": head.score} for head in layer.heads]
+    }
+    if layer.norm1 is not None:
+        document |= {"norm": layer.norm, "eps": layer.norm1.eps.text}
+    if layer.ffn is not None:
+        document["activation"] = layer.ffn.activation
+    return document
+
+
+def tensors_of(model: SoftModel) -> dict[str, Floats]:
+    """Every tensor by its name in the file; biases that are zero are left out."""
+    return {name: a for name, a, _ in shaped(model) if not name.endswith("_bias") or a.any()}
