@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from restrict.base.arrays import MAX64, MIN64
 from restrict.base.errors import OF_CODE, ModelError, ResourceLimit, quote
 from restrict.base.files import naming, read_bytes, write_bytes
-from restrict.base.htmltable import facts_table
+from restrict.base.htmltable import Shown
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
 from restrict.checker.read import read_json, shaped
@@ -112,8 +112,8 @@ def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
         return read(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
 
 
-class Record:
-    """A result with a file: how it is written, read, and shown in a notebook. Subclasses are frozen dataclasses."""
+class Record(Shown):
+    """A result with a file: how it is written, read, reported, and shown in a notebook. Subclasses are dataclasses."""
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; the same for the same result."""
@@ -122,10 +122,6 @@ class Record:
     @classmethod
     def from_json(cls, root: Node) -> Self:
         """A result from its JSON form; it is not checked here."""
-        raise NotImplementedError
-
-    def facts(self) -> tuple[str, list[tuple[str, object]]]:
-        """What a notebook shows: a title, and names with values."""
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
@@ -137,16 +133,32 @@ class Record:
         """Read a file; it is not checked here."""
         return read_document(path, cls.from_json)
 
+    def own_model(self) -> Any:
+        """The model that a result holds, for its report."""
+        return None
+
+    def document(self) -> Any:
+        """What the file says, as a JSON value."""
+        return json.loads(self.to_bytes())
+
+    def report(self, model: Any = None) -> Any:
+        """The report (:func:`restrict.report.report_of`), whose ``save`` writes an HTML file; ``model``: its model."""
+        return _figure().report_of(self, model)
+
     def figure(self) -> Any:
         """The drawing of a report: tokens, heads, and what is captured; a notebook shows it. Gives a
         :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run over the
         certificate's nodes, where the model is built in."""
-        # What is shown stands above what is stored, so the room is named here, and loaded when something is shown.
-        return import_module("restrict.report.figure").figure_of(self)
+        return _figure().figure_of(self)
 
-    def _repr_html_(self) -> str:
-        title, facts = self.facts()
-        return facts_table(title, facts, import_module("restrict.report.figure").small_drawing(self))
+    def drawing(self) -> str:
+        """The drawing of the report, where it is soon made."""
+        return str(_figure().small_drawing(self))
+
+
+def _figure() -> Any:
+    """What is shown stands above what is stored, so the room is named here, and loaded when something is shown."""
+    return import_module("restrict.report.figure")
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:

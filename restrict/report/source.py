@@ -39,7 +39,11 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
     """The report of a file: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft
     certificate, a verdict on a trained model, the rows of a sweep, or the output of `restrict soft influence --json`.
     ``model``: by default the one that it names."""
-    content = read_bytes(path)
+    return page_in(read_bytes(path), path, model, check, stages)
+
+
+def page_in(content: bytes, path: Path, model: Any = None, check: Checked | None = None, stages: bool = False) -> Page:
+    """The report of a file's content; ``model``: by its name, or of a verdict itself."""
     page = table_page(content, path)
     return page or document_page(Node(parse(content, str(path)), "top level"), path, model, check, stages)
 
