@@ -125,12 +125,32 @@ class Record(Shown):
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
-        """Write the file. ``path``: the file; it is overwritten."""
+        """Write the file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: it cannot be written.
+            NotEstablished: there is no proof to write.
+        """
         write_bytes(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file; it is not checked here."""
+        """Read a file; it is not checked here.
+
+        Args:
+            path: the file.
+
+        Returns:
+            What the file says. Of a verdict on a trained model the weights and the search are absent.
+
+        Raises:
+            ModelError: malformed, or a proof for all lengths, which holds no automaton; file: place: reason.
+            UsageError: the file cannot be read.
+            ResourceLimit: it is too large.
+        """
         return read_document(path, cls.from_json)
 
     def own_model(self) -> Any:
@@ -138,17 +158,38 @@ class Record(Shown):
         return None
 
     def document(self) -> Any:
-        """What the file says, as a JSON value."""
+        """What the file says.
+
+        Returns:
+            A JSON value: of a soft certificate with ``bound``, ``free`` and ``verified``; of a sweep its rows.
+        """
         return json.loads(self.to_bytes())
 
     def report(self, model: Any = None) -> Any:
-        """The report (:func:`restrict.report.report_of`), whose ``save`` writes an HTML file; ``model``: its model."""
+        """The report; :func:`restrict.report.report_of`.
+
+        Args:
+            model: the model, where the result neither holds it nor names a built-in one.
+
+        Returns:
+            The page, whose ``save`` writes an HTML file.
+
+        Raises:
+            ModelError: the result is for another model.
+            UsageError: a verdict that was loaded needs its model.
+        """
         return _figure().report_of(self, model)
 
     def figure(self) -> Any:
-        """The drawing of a report: tokens, heads, and what is captured; a notebook shows it. Gives a
-        :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run over the
-        certificate's nodes, where the model is built in."""
+        """The drawing of the report: tokens, heads, and what is captured; a notebook shows it. Cost: an abstract run
+        over the certificate's nodes, where the model is built in.
+
+        Returns:
+            A :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file.
+
+        Raises:
+            UsageError: there is nothing to draw.
+        """
         return _figure().figure_of(self)
 
     def drawing(self) -> str:

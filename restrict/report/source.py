@@ -24,8 +24,8 @@ PAGES = {
     "restrict-soft-certificate/1": pages.soft_page,
 }
 """The pages of what needs nothing but the file."""
-VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
-"""On one layer, on two."""
+VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2", "restrict-soft-every-length/1")
+"""On one layer, on two, on every length."""
 KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, *PAGES, *VERDICTS)
 DRAWN = (outline.FORMAT, refutation.FORMAT, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
@@ -57,7 +57,7 @@ def table_page(content: bytes, path: Path) -> Page | None:
 
 
 def document_page(
-    root: Node, path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False
+    root: Node, path: Path, model: Any = None, check: Checked | None = None, stages: bool = False
 ) -> Page:
     """The report of a proof that has been parsed."""
     kind = root.value.get("format") if isinstance(root.value, dict) else None

@@ -47,7 +47,7 @@ class SweepResult(Record):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The rows in a file; see :func:`load_sweep`."""
+        """The rows in a file. ``UsageError``: there is no such file, or it is not a file of rows."""
         path = Path(path)
         if not path.is_file():
             raise UsageError(f"{path}: there is no such file of rows")

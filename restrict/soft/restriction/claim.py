@@ -94,7 +94,10 @@ class SoftCertificate(Record):
             places["epsilon"].fail(str(error))
         norms = {name: hint.text() for name, hint in places["norms"].members()}
         read_at, quantity = places["position"].integer(0, n - 1), fields["quantity"]
-        return SoftCertificate(model["name"], model["sha256"], n, fixed, read_at, quantity, epsilon, norms)
+        provenance = fields.get("provenance", {})
+        return SoftCertificate(
+            model["name"], model["sha256"], n, fixed, read_at, quantity, epsilon, norms, provenance=provenance
+        )
 
     def facts(self) -> Table:
         """What a notebook shows."""
