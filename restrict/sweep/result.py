@@ -47,7 +47,17 @@ class SweepResult(Record):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The rows in a file. ``UsageError``: there is no such file, or it is not a file of rows."""
+        """The rows in a file.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The rows.
+
+        Raises:
+            UsageError: there is no such file, or it is not a file of rows.
+        """
         path = Path(path)
         if not path.is_file():
             raise UsageError(f"{path}: there is no such file of rows")
@@ -144,10 +154,7 @@ def load_sweep(path: str | Path) -> SweepResult:
         path: the file of rows that `restrict sweep` wrote.
 
     Returns:
-        The rows.
-
-    Raises:
-        UsageError: there is no such file, or it is not a file of rows.
+        The rows; errors as of ``SweepResult.load``.
     """
     return SweepResult.load(path)
 
