@@ -1,5 +1,6 @@
 """What is shown about every length, and the file that proves it to the trusted checker."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 
@@ -21,6 +22,11 @@ class Evidence(NamedTuple):
     proof: bytes | None = None
     line: str | None = None
     reason: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """The proof and what the checker said, as JSON."""
+        proof = None if self.proof is None else json.loads(self.proof)
+        return {"checked": self.line, "proof": proof, "no_proof": self.reason or None}
 
 
 class Evidenced(Record):

@@ -88,3 +88,9 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str =
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = str.rjust if right else str.ljust
     return "\n".join((indent + "  ".join(map(align, row, widths))).rstrip() for row in rows)
+
+
+def parts(thing: object, names: str) -> dict[str, Any]:
+    """Some attributes by their names, which spaces separate, for JSON; tuples as lists."""
+    found = {name: getattr(thing, name) for name in names.split()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

@@ -1,12 +1,43 @@
 """The answers of :func:`restrict.refute` that are not refutations."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from restrict.base.wording import parts
 from restrict.certificate.certificate import Certificate
 
 
+class Unrefuted:
+    """What both answers say."""
+
+    model_name: str
+    language: str
+    n: int
+    reason: str
+    example: Certificate | None
+    most: int | None = None
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is proved that there is no refutation."""
+        return isinstance(self, Immune)
+
+    def text(self) -> str:
+        """The answer in one line."""
+        proved = "proved" if self.proved else "not proved"
+        return f"immune ({proved}): {self.language} at n = {self.n}: {self.reason}"
+
+    def document(self) -> dict[str, Any]:
+        """The answer as JSON; ``most``: the most positions that a refutation can leave free, where that is proved."""
+        return {
+            "immune": True,
+            **parts(self, "language n proved exact most reason"),
+            "example": None if self.example is None else self.example.document(),
+        }
+
+
 @dataclass(frozen=True, eq=False)
-class Immune:
+class Immune(Unrefuted):
     """Proved: at this length and target, every restriction that forces the model's output decides membership.
 
     Attributes:
@@ -23,17 +54,12 @@ class Immune:
     exact: bool = False
     example: Certificate | None = None
 
-    @property
-    def proved(self) -> bool:
-        """Always true: that there is no refutation is proved."""
-        return True
-
     def __repr__(self) -> str:
         return f"Immune({self.model_name!r}, {self.language!r}, n={self.n}, proved)"
 
 
 @dataclass(frozen=True, eq=False)
-class NoRefutation:
+class NoRefutation(Unrefuted):
     """No refutation was found, which proves nothing; the fields are those of :class:`Immune`. ``most``: proved is that
     a refutation leaves at most this many positions free; ``None``: no such bound is known."""
 
@@ -43,11 +69,6 @@ class NoRefutation:
     reason: str
     example: Certificate | None = None
     most: int | None = None
-
-    @property
-    def proved(self) -> bool:
-        """Always false: nothing is proved."""
-        return False
 
     @property
     def exact(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,8 +133,8 @@ def bound_document(
         "upper": bounds.upper,
         "optimal": bounds.upper is not None and bounds.at_least >= bounds.upper,
         "stopped": bounds.stopped,
-        "forcing": None if bounds.forcing is None else json.loads(bounds.forcing.to_bytes()),
-        "certificate": json.loads(bounds.bound.to_bytes()) if has_claim(bounds.bound) else None,
+        "forcing": None if bounds.forcing is None else bounds.forcing.document(),
+        "certificate": bounds.bound.document() if has_claim(bounds.bound) else None,
     }
 
 

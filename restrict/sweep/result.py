@@ -154,7 +154,10 @@ def load_sweep(path: str | Path) -> SweepResult:
         path: the file of rows that `restrict sweep` wrote.
 
     Returns:
-        The rows; errors as of ``SweepResult.load``.
+        The rows.
+
+    Raises:
+        UsageError: there is no such file, or it is not a file of rows.
     """
     return SweepResult.load(path)
 
