@@ -3,10 +3,11 @@
     python scripts/bench_crown.py write tests/corpus/trained -n 8,30,100 -o questions
     OTHER/bin/python scripts/bench_crown.py bound questions
 
-With ``write`` the folder that ``-o`` names is filled. It needs this project: for every case at position n of the one-layer checkpoints in a folder, one file with the
-scores and values of the symbols that may stand at each position, and the block behind attention. ``bound`` needs only
-numpy, torch and auto_LiRPA, in an environment of its own, since the index's last auto_LiRPA (0.3) wants an old torch
-and numpy. What worked with Python 3.11, without its other dependencies:
+With ``write`` the folder that ``-o`` names is filled. It needs this project: for every case at position n of the
+one-layer checkpoints in a folder, one file with the scores and values of the symbols that may stand at each position,
+and the block behind attention. ``bound`` needs only numpy, torch and auto_LiRPA, in an environment of its own, since
+the index's last auto_LiRPA (0.3) wants an old torch and numpy. What worked with Python 3.11,
+without its other dependencies:
 
     python3.11 -m venv OTHER
     OTHER/bin/pip install --no-deps auto_LiRPA==0.3 torch==1.13.1 nvidia-cublas-cu11==11.10.3.66 \

@@ -28,6 +28,7 @@ from harness import ROOT, arguments, ended, timed
 import restrict
 from restrict.base import blocks
 from restrict.model.fileformat import loads
+from restrict.model.task import Target
 
 GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
     "last": [
@@ -80,7 +81,8 @@ def model_of(spec: str) -> Any:
 
 def alone(spec: str, n: int, wish: dict[str, Any], way: str) -> None:
     """One row, in this process: its line of JSON."""
-    model, target = model_of(spec), "all" if "free" in wish else "last"
+    model = model_of(spec)
+    target: Target = "all" if "free" in wish else "last"
     restrict.certify(model, 40, target=target, **wish)
 
     def run() -> tuple[tuple[Any, float], float]:
