@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restrict.base.wording import counted
+from restrict.base.wording import counted, doing
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.examples.known import known_optimum
@@ -53,9 +53,7 @@ def verdict(model: Model, certificate: Certificate, bounds: Bounds, exact: Exact
     if least >= fixed:
         if fixed == 0:
             return "0 fixed, optimal"
-        positions = counted(fixed - 1, "position")
-        force = "force" if fixed != 2 else "forces"
-        return f"{fixed} fixed, optimal: no {positions} {force} the output (proved: {kind})"
+        return f"{fixed} fixed, optimal: no {doing(fixed - 1, 'position', 'force')} the output (proved: {kind})"
     return f"{fixed} fixed, at least {least} ({kind})"
 
 
