@@ -13,7 +13,6 @@ Names are imported on first use, so ``import restrict`` is instant and the trust
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -82,6 +81,8 @@ from restrict.version import __version__ as __version__
 
 def _homes() -> dict[str, str]:
     """The module of each public name: the imports above, which only type checkers execute, say both."""
+    import re
+
     with open(__file__, encoding="utf-8") as source:
         imports = re.findall(r"^    from (restrict\.[\w.]+) import (\([^)]*\)|.*)$", source.read(), re.MULTILINE)
     return {name: module for module, names in imports for name in re.findall(r"(\w+) as \1\b", names)}

@@ -20,7 +20,7 @@ from restrict.optimum.explain import explain
 from restrict.optimum.lower_bound import lower_bound
 from restrict.optimum.sensitivity import sensitivity
 from restrict.soft.influence.influence import influence
-from restrict.soft.models.source import load as load_soft
+from restrict.soft.models import source
 from restrict.sweep.cluster import spread
 from restrict.tradeoff import pareto
 
@@ -94,7 +94,7 @@ EXERCISES: dict[str, Callable[[], object]] = {
     "one input": _words,
     "two words": lambda: refute(load("parity-attempt"), "parity", 100),
     "trained models": _trained,
-    "softmax": lambda: influence(load_soft("random:layers=1,seed=1"), 16),
+    "softmax": lambda: influence(source.load("random:layers=1,seed=1"), 16),
     "covering": lambda: certify_all(load("tagger"), 60, free=0.5, method="lemma"),
 }
 """The exercises, the longest first; "covering": problems of a model with many symbols, by the lemma."""
