@@ -153,10 +153,6 @@ class Record(Shown):
         """
         return read_document(path, cls.from_json)
 
-    def own_model(self) -> Any:
-        """The model that a result holds, for its report."""
-        return None
-
     def document(self) -> Any:
         """What the file says.
 

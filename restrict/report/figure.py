@@ -59,7 +59,8 @@ def report_of(result: Any, model: Any = None) -> Page:
     if not isinstance(result, Record):
         raise UsageError(f"there is no report of a {type(result).__name__}; there is one of a certificate")
     path = Path(getattr(result, "path", "result"))
-    return page_in(result.to_bytes(), path, result.own_model() if model is None else model)
+    own = getattr(result, "model", None)  # of a verdict; of other results at most its name
+    return page_in(result.to_bytes(), path, own if model is None and not isinstance(own, str) else model)
 
 
 def figure_of(result: Any, model: Any = None) -> Figure:

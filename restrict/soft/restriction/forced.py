@@ -20,11 +20,11 @@ import numpy as np
 from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
 from restrict.base.htmltable import Table
 from restrict.base.strictjson import Node
-from restrict.checker.read import integers, listing
+from restrict.checker.read import listing
 from restrict.checker.verdict import MAX_N, VERDICT
 from restrict.elaboration.trusted import trusted_check
 from restrict.languages.dfa import Dfa
-from restrict.soft.trained.answer import Certified, said_of
+from restrict.soft.trained.answer import Certified, pairs, said_of
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
 from restrict.soft.trained.claim import demand_length, head, model_document
@@ -57,16 +57,15 @@ class Forced(Certified):
     def told(cls, root: Node) -> dict[str, Any]:
         """The attributes that a certificate holds."""
         fields, less, _ = said_of(root, VERDICT | {"fixed": listing})
-        fixed = {}
-        for pair in dict(root.members())["fixed"].items():
-            if len(both := pair.read(integers(0, MAX_N))) != 2 or both[1] >= len(fields["model"]["alphabet"]):
-                pair.fail("expected a position and a symbol")
-            fixed[both[0]] = both[1]
+        node = dict(root.members())["fixed"]
+        fixed = pairs(node, 0, MAX_N)
+        if any(s >= len(fields["model"]["alphabet"]) for _, s in fixed):
+            node.fail("expected symbols of the alphabet")
         inputs = str(fields.get("provenance", {}).get("inputs", "all words"))
-        return {"n": fields["n"] - less, "fixed": fixed, "inputs": inputs}
+        return {"n": fields["n"] - less, "fixed": dict(fixed), "inputs": inputs}
 
-    def made(self) -> dict[str, Any]:
-        """The certificate of what was found."""
+    def document(self) -> dict[str, Any]:
+        """The certificate: an object of integers and texts."""
         bases, numbers = bases_document(self.bases, self.cases)
         last = self.n + (self.model.reader is not None)
         found = head(FORMAT, self.model, self.graph, n=last, upto=last)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from restrict.base.htmltable import Table, shortened
 from restrict.base.strictjson import Node, Record
 from restrict.base.wording import at_least, counted
-from restrict.checker.read import strings
+from restrict.checker.read import integers, strings
 from restrict.checker.verdict import WRONG
 from restrict.checker.verdict_model import MODEL
 from restrict.checker.verdict_second import LAYERS
@@ -43,14 +44,6 @@ class Certified(Record):
         def __getattr__(self, name: str) -> Any:
             raise AttributeError(f"{name!r} is not in the file of a {type(self).__name__}; document() is what it says")
 
-    def made(self) -> dict[str, Any]:
-        """The certificate of what was found: an object of integers and texts."""
-        raise NotImplementedError
-
-    def document(self) -> dict[str, Any]:
-        """The certificate: an object of integers and texts."""
-        return vars(self).get("said") or self.made()
-
     def to_bytes(self) -> bytes:
         """The certificate as one line of JSON."""
         return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
@@ -59,7 +52,7 @@ class Certified(Record):
     def from_json(cls, root: Node) -> Self:
         """What a certificate says; it is not checked here."""
         found = cls.__new__(cls)
-        vars(found).update(cls.told(root), said=root.value)
+        vars(found).update(cls.told(root), document=partial(dict, root.value))
         return found
 
     @classmethod
@@ -67,14 +60,10 @@ class Certified(Record):
         """The attributes that a certificate holds."""
         raise NotImplementedError
 
-    def own_model(self) -> Trained | None:
-        """The model, unless this was loaded."""
-        return vars(self).get("model")
-
     def names(self) -> tuple[str, tuple[str, ...]]:
         """The name of the model, and those of its symbols."""
-        if (model := self.own_model()) is not None:
-            return model.name, model.symbols
+        if "model" in vars(self):
+            return self.model.name, self.model.symbols
         said = self.document()["model"]
         return said["name"], tuple(said["alphabet"])
 
@@ -239,6 +228,12 @@ class Decided(Answer, Certified):
             f"rounding ({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this "
             "engine's bound)"
         ]
+
+
+def pairs(node: Node, low: int, high: int) -> list[tuple[int, int]]:
+    """A list of pairs of integers in ``low .. high``."""
+    read = [tuple(pair.read(integers(low, high))) for pair in node.items()]
+    return [(both[0], both[1]) if len(both) == 2 else node.fail("expected pairs") for both in read]
 
 
 def said_of(root: Node, shape: dict[str, Any]) -> tuple[dict[str, Any], int, dict[str, Any]]:

@@ -95,8 +95,8 @@ class Verdict(Decided):
         return {"upto": upto, "ratio": float(near.ratio), "margin": float(near.least), "rounding": float(near.error),
                 "position": near.key[0]}  # fmt: skip
 
-    def made(self) -> dict[str, Any]:
-        """The certificate of what was found."""
+    def document(self) -> dict[str, Any]:
+        """The certificate: an object of integers and texts."""
         cases, more = [case for case in self.cases if case.key[0] <= self.last], self.last - self.upto
         bases, numbers = bases_document(self.bases, cases) if self.last >= 0 else ({"basis": []}, {})
         kind = FORMAT if len(self.model.layers) == 1 else LAYERED

@@ -24,12 +24,11 @@ import networkx as nx
 from restrict.base.errors import ModelError, UsageError
 from restrict.base.strictjson import Node, translated
 from restrict.checker.account import Meter, Place, Reject, Task
-from restrict.checker.read import integers
 from restrict.checker.verdict_every import EVERY, Everywhere, Ways
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import Vector
 from restrict.checker.verdict_paths import Language
-from restrict.soft.trained.answer import Decided, said_of
+from restrict.soft.trained.answer import Decided, pairs, said_of
 from restrict.soft.trained.claim import head, wrong_document
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
 from restrict.soft.trained.decide import Tell, demand_claim
@@ -71,18 +70,13 @@ class EveryLength(Decided):
     def told(cls, root: Node) -> dict[str, Any]:
         """The attributes that a certificate holds."""
         fields, less, told = said_of(root, EVERY)
-        blocks = []
-        for block in dict(root.members())["blocks"].items():
-            blocks.append(tuple(block.read(integers(ALL, UNLIMITED))))
-            if len(blocks[-1]) != 2:
-                block.fail("expected two lengths")
-        last = last_of(fields)
+        blocks, last = pairs(dict(root.members())["blocks"], ALL, UNLIMITED), last_of(fields)
         status = "wrong" if told["wrong"] else "right" if last == math.inf else "open"
         upto = None if last == math.inf else max(int(last) - less, -1)
         return told | {"blocks": blocks, "upto": upto, "status": status}
 
-    def made(self) -> dict[str, Any]:
-        """The certificate of what was found."""
+    def document(self) -> dict[str, Any]:
+        """The certificate: an object of integers and texts."""
         if self.proof is None:
             raise ModelError(f"{self.model.name}: nothing is proved, so there is no certificate")
         found = beginning(self.model, self.graph, self.bases, self.blocks) | {
