@@ -78,55 +78,22 @@ if TYPE_CHECKING:  # an alias with the name itself is an export to type checkers
 # isort: on
 from restrict.version import __version__ as __version__
 
-_NAMES = {
-    "all_lengths.automaton": "Automaton automaton",
-    "all_lengths.certify": "certify_all_lengths certify_costs",
-    "all_lengths.evidence": "Counterexample Proved",
-    "all_lengths.verify": "verify",
-    "all_lengths.wrong": "WrongLengths wrong_lengths",
-    "base.errors": "ModelError NotEstablished ResourceLimit RestrictError UsageError",
-    "certificate.certificate": "Certificate certificate_of load_certificate",
-    "certificate.lower_bound": "LowerBound",
-    "certificate.outline": "Claim",
-    "certificate.refutation": "Errors Refutation",
-    "certification": "certify",
-    "corollary2.refute": "refute",
-    "corollary2.verdict": "Immune NoRefutation",
-    "depth_reduction.c_transformer.ctransformer": "CTransformer",
-    "depth_reduction.constants.theorem_bounds": "theorem_bounds",
-    "depth_reduction.lemma.lemma4": "reduce_layer",
-    "depth_reduction.lemma.stage1": "stage1",
-    "depth_reduction.lemma.stage2": "stage2",
-    "depth_reduction.lemma.stage3": "stage3",
-    "depth_reduction.theorem1": "certify_all",
-    "elaboration.check": "check",
-    "elaboration.make": "Elaborated elaborate",
-    "importers": "Imported import_brasp import_transformer_program import_weights",
-    "languages.facts": "facts",
-    "languages.predicate": "Predicate",
-    "languages.protocol": "Language",
-    "languages.source": "language",
-    "logic.compiler": "compile_formula",
-    "model.program": "Head Map Model Output",
-    "model.restriction": "Restriction",
-    "model.rules": "Dot Table",
-    "model.source": "load",
-    "optimum.exact": "exact",
-    "optimum.explain": "explain",
-    "optimum.lower_bound": "Bounds lower_bound",
-    "optimum.sensitivity": "sensitivity",
-    "optimum.tighten": "tighten",
-    "simulate.formulas.compiler": "compile_soft",
-    "sweep.result": "SweepResult load_sweep run_sweep",
-    "sweep.workers": "workers",
-    "tradeoff": "pareto",
-}
-_HOME = {name: f"restrict.{module}" for module, names in _NAMES.items() for name in names.split()}
+
+def _homes() -> dict[str, str]:
+    """The module of each public name: the imports above, which only type checkers execute, say both."""
+    import re
+
+    with open(__file__, encoding="utf-8") as source:
+        imports = re.findall(r"^    from (restrict\.[\w.]+) import (\([^)]*\)|.*)$", source.read(), re.MULTILINE)
+    return {name: module for module, names in imports for name in re.findall(r"(\w+) as \1\b", names)}
+
+
+_HOME = _homes()
 
 _ROOMS = ("report", "simulate", "soft")
 """Rooms whose modules are public: reports of results, hard attention by softmax, softmax models."""
 
-__all__ = sorted((*_HOME, "__version__"))  # noqa: PLE0605 - strings, made of the table above
+__all__ = sorted((*_HOME, "__version__"))  # noqa: PLE0605 - strings, made of the imports above
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from restrict.base.deadline import Progress
 from restrict.base.wording import percent
@@ -30,6 +31,14 @@ class Front:
         head = f"{'c':>8} {'free':>10} {'free %':>9} {'fixed':>8}"
         rows = [f"{p.c:>8} {p.free:>10} {percent(p.free, p.n):>9} {len(p.restriction.fixed):>8}" for p in self.points]
         return "\n".join([head, *rows])
+
+    def document(self) -> dict[str, Any]:
+        """The points as JSON.
+
+        Returns:
+            An object.
+        """
+        return {"points": [{"c": p.c, "free": p.free, "certificate": p.document()} for p in self.points]}
 
     def figure(self, path: str | Path) -> None:
         """Draw the front as steps to an ``.svg``, ``.pdf`` or ``.png`` file."""

@@ -3,10 +3,11 @@
     python scripts/bench_crown.py write tests/corpus/trained -n 8,30,100 -o questions
     OTHER/bin/python scripts/bench_crown.py bound questions
 
-``write`` needs this project: for every case at position n of the one-layer checkpoints in a folder, one file with the
-scores and values of the symbols that may stand at each position, and the block behind attention. ``bound`` needs only
-numpy, torch and auto_LiRPA, in an environment of its own, since the index's last auto_LiRPA (0.3) wants an old torch
-and numpy. What worked with Python 3.11, without its other dependencies:
+With ``write`` the folder that ``-o`` names is filled. It needs this project: for every case at position n of the
+one-layer checkpoints in a folder, one file with the scores and values of the symbols that may stand at each position,
+and the block behind attention. ``bound`` needs only numpy, torch and auto_LiRPA, in an environment of its own, since
+the index's last auto_LiRPA (0.3) wants an old torch and numpy. What worked with Python 3.11,
+without its other dependencies:
 
     python3.11 -m venv OTHER
     OTHER/bin/pip install --no-deps auto_LiRPA==0.3 torch==1.13.1 nvidia-cublas-cu11==11.10.3.66 \
@@ -28,12 +29,12 @@ words of each case, and counts the numbers that lie outside.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments, head, line
 
 KINDS = ("gelu_new", "relu")
 """Activations that the other side knows."""
@@ -204,7 +205,7 @@ def bound(folder: Path, words: int, shipped: bool) -> None:
     question_of, library = modules()
     if not shipped:
         mended(library)
-    print("| model | n | cases | radius | decided | seconds |\n| --- | --- | --- | --- | --- | --- |", flush=True)
+    print(head(("model", "n", "cases", "radius", "decided", "seconds")), flush=True)
     for path in sorted(folder.glob("*.npz")):
         with np.load(path) as file:
             data = dict(file)
@@ -220,22 +221,22 @@ def bound(folder: Path, words: int, shipped: bool) -> None:
             radius.append(float(((found[1] - found[0]) / 2)[labels:].max()))
             decided += bool((found[0][:labels] > 0).all())
         name, _, n = path.stem.partition("@")
-        print(f"| {name} | {int(n)} | {len(radius)} | {np.median(radius):.2g} | {decided} | "
-              f"{time.process_time() - begin:.1f} |" + (f" {wrong} outside" if words else ""), flush=True)  # fmt: skip
+        took = f"{time.process_time() - begin:.1f}"
+        row = line((name, int(n), len(radius), f"{np.median(radius):.2g}", decided, took))
+        print(row + (f" {wrong} outside" if words else ""), flush=True)
 
 
 def main() -> None:
     """Write or bound."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("part", choices=("write", "bound"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("-n", default="8,30,100", help="lengths, for write")
-    parser.add_argument("-o", type=Path, default=Path("questions"), help="the folder that write fills")
     parser.add_argument("--check", type=int, default=0, help="random words of each case that must lie inside")
     parser.add_argument("--as-shipped", action="store_true", help="keep the library's square root")
     options = parser.parse_args()
     if options.part == "write":
-        write(options.folder, [int(n) for n in options.n.split(",")], options.o)
+        write(options.folder, [int(n) for n in options.n.split(",")], options.output or Path("questions"))
     else:
         bound(options.folder, options.check, options.as_shipped)
 

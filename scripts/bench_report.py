@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from harness import arguments, ended, written
 
 import restrict
 from restrict.certificate.certificate import Certificate, certificate_of
@@ -49,8 +49,7 @@ def opened(browser: str, page: Path) -> float:
     """Seconds until the page is shown."""
     flags = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom")
     command = [browser, *flags, page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
-    found = re.search(r'data-opened="([0-9.]+)"', done.stdout[:2000])
+    found = re.search(r'data-opened="([0-9.]+)"', ended(command, 90).out[:2000])
     if found is None:
         raise RuntimeError("the page was not opened ")
     return float(found[1]) / 1000
@@ -58,6 +57,7 @@ def opened(browser: str, page: Path) -> float:
 
 def main() -> int:
     """Print the table."""
+    options, rows = arguments(__doc__, None).parse_args(), []
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     missed = 0
     with tempfile.TemporaryDirectory() as name:
@@ -66,13 +66,15 @@ def main() -> int:
             certificate.save(path)
             text = page_of(path).html()
             page.write_text(text.replace("</body>", f"{CLOCK}</body>"), encoding="utf-8")
-            line = f"{title}: {len(text.encode())} bytes"
+            line, times = f"{title}: {len(text.encode())} bytes", list[float]()
             missed += len(text.encode()) >= most_bytes
             if browser is not None:
                 times = sorted(opened(browser, page) for _ in range(5))
                 line += f", opened in {times[0]:.2f} / {median(times):.2f} / {times[-1]:.2f} s (least / median / most)"
                 missed += most_seconds is not None and median(times) >= most_seconds
+            rows.append({"page": title, "bytes": len(text.encode()), "seconds": times})
             print(line)
+    written(options.output, rows)
     return int(missed > 0)
 
 

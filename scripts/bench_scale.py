@@ -13,14 +13,22 @@ growth since the row above. With ``-o`` rows go to a file as they come, and thos
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
-import os
-import subprocess
+import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from harness import ROOT, arguments, ended, timed
+
+import restrict
+from restrict.base import blocks
+from restrict.model.fileformat import loads
+from restrict.model.task import Target
 
 GROWTH: dict[str, list[tuple[str, dict[str, Any], tuple[int, ...]]]] = {
     "last": [
@@ -61,41 +69,9 @@ WAYS = ("core", "threads", "processes", "dask")
 """One certificate on one core; on two threads, which share long rows of hashed scores; in two processes; on a Dask
 cluster of two workers."""
 
-CHILD = r"""
-import json, resource, sys, time
-sys.path.insert(0, ROOT)
-def main():
-    import restrict
-    from scripts.bench_scale import model_of
-    spec, n, wish, way = json.loads(sys.argv[1])
-    model = model_of(spec)
-    target = "all" if "free" in wish else "last"
-    restrict.certify(model, 40, target=target, **wish)
-    def run():
-        start, used = time.perf_counter(), time.process_time()
-        found = restrict.certify(model, n, target=target, **wish)
-        return found, time.perf_counter() - start, time.process_time() - used
-    if way in ("processes", "dask"):
-        with restrict.workers(2, dask="local" if way == "dask" else None):
-            restrict.certify(model, 1500, target=target, **wish)  # the workers' kernels are there, too
-            found, seconds, cpu = run()
-    else:
-        found, seconds, cpu = run()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    import hashlib
-    print(json.dumps({"seconds": round(seconds, 2), "cpu": round(cpu, 2),
-                      "mib": round(peak), "fixed": len(found.restriction.fixed),
-                      "c": found.c, "digest": hashlib.sha256(found.to_bytes()).hexdigest()[:12]}))
-if __name__ == "__main__":
-    main()
-"""
-
 
 def model_of(spec: str) -> Any:
     """The model of a row."""
-    import restrict
-    from restrict.model.fileformat import loads
-
     if spec == "near":
         return loads(json.dumps(NEAR).encode())
     if spec == "since":
@@ -103,28 +79,42 @@ def model_of(spec: str) -> Any:
     return restrict.load(spec)
 
 
-def measured(key: list[Any], limit: float, child: Path) -> dict[str, Any]:
+def alone(spec: str, n: int, wish: dict[str, Any], way: str) -> None:
+    """One row, in this process: its line of JSON."""
+    model = model_of(spec)
+    target: Target = "all" if "free" in wish else "last"
+    restrict.certify(model, 40, target=target, **wish)
+
+    def run() -> tuple[tuple[Any, float], float]:
+        return timed(lambda: timed(lambda: restrict.certify(model, n, target=target, **wish)), time.process_time)
+
+    if way in ("processes", "dask"):
+        with restrict.workers(2, dask="local" if way == "dask" else None):
+            restrict.certify(model, 1500, target=target, **wish)  # the workers' kernels are there, too
+            (found, seconds), cpu = run()
+    else:
+        (found, seconds), cpu = run()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    digest = hashlib.sha256(found.to_bytes()).hexdigest()[:12]
+    print(json.dumps({"seconds": round(seconds, 2), "cpu": round(cpu, 2), "mib": round(peak),
+                      "fixed": len(found.restriction.fixed), "c": found.c, "digest": digest}))  # fmt: skip
+
+
+def measured(key: list[Any], limit: float) -> dict[str, Any]:
     """One row, in a process of its own."""
-    try:
-        done = subprocess.run(
-            [sys.executable, child, json.dumps(key)], capture_output=True, text=True, timeout=limit, check=False,
-            env={**os.environ, "RESTRICT_THREADS": "2" if key[3] == "threads" else "1"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"error": f"over {limit:.0f} s"}
-    if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1][:100]}
-    found: dict[str, Any] = json.loads(done.stdout)
+    threads = {"RESTRICT_THREADS": "2" if key[3] == "threads" else "1"}
+    done = ended([sys.executable, __file__, "--row", json.dumps(key)], limit, ROOT, threads)
+    if done.code:
+        return {"error": f"over {limit:.0f} s" if done.code < 0 else done.err.strip().splitlines()[-1][:100]}
+    found: dict[str, Any] = json.loads(done.out)
     return found
 
 
 class Book:
     """Rows that are known, by what they are about."""
 
-    def __init__(self, path: Path | None, limit: float, folder: Path) -> None:
+    def __init__(self, path: Path | None, limit: float) -> None:
         self.path, self.limit, self.rows = path, limit, dict[str, dict[str, Any]]()
-        self.child = folder / "child.py"
-        self.child.write_text(f"ROOT = {str(Path(__file__).resolve().parent.parent)!r}\n{CHILD}")
         if path is not None and path.exists():
             self.rows = {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
 
@@ -132,7 +122,7 @@ class Book:
         """Look up or measure."""
         key = json.dumps([spec, n, wish, way])
         if key not in self.rows:
-            self.rows[key] = {"key": key, **measured(json.loads(key), self.limit, self.child)}
+            self.rows[key] = {"key": key, **measured(json.loads(key), self.limit)}
             if self.path is not None:
                 with self.path.open("a") as file:
                     file.write(json.dumps(self.rows[key]) + "\n")
@@ -184,9 +174,7 @@ class Timed:
     def each(self, work: Any, shared: Any, parts: Any) -> Any:
         """The results, one after the other."""
         for part in parts:
-            start = time.process_time()
-            found = work(shared, part)
-            took = time.process_time() - start
+            found, took = timed(partial(work, shared, part), time.process_time)
             self.seconds, self.blocks, self.longest = self.seconds + took, self.blocks + 1, max(self.longest, took)
             yield found
 
@@ -194,42 +182,35 @@ class Timed:
 def share(quick: bool) -> None:
     """How much of the work of one certificate lies in blocks, in CPU time, which other work on the machine does not
     change; and so how many times as fast any number of workers can make it."""
-    import restrict
-    from restrict.base import blocks
-
     print(f"{'share':<52}  {'n':>9}  CPU seconds  in blocks  blocks  most times as fast")
     for spec, wish, n in SHARES:
-        model, timed = model_of(spec), Timed()
+        model, workers = model_of(spec), Timed()
         n = min(n, 1500) if quick else n
         restrict.certify(model, 40, target="all", **wish)
-        start = time.process_time()
-        with blocks.lent(timed):
-            restrict.certify(model, n, target="all", **wish)
-        total = time.process_time() - start
-        most = total / max(1e-9, total - timed.seconds)
-        print(f"{spec:<52}  {n:>9}  {total:>11.1f}  {timed.seconds / total:>9.0%}  {timed.blocks:>6}  {most:>5.1f}",
-              flush=True)  # fmt: skip
+        with blocks.lent(workers):
+            _, total = timed(partial(restrict.certify, model, n, target="all", **wish), time.process_time)
+        most, inside = total / max(1e-9, total - workers.seconds), workers.seconds / total
+        print(f"{spec:<52}  {n:>9}  {total:>11.1f}  {inside:>9.0%}  {workers.blocks:>6}  {most:>5.1f}", flush=True)
 
 
 def main() -> None:
     """Measure and print."""
-    import tempfile
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small n only")
+    parser = arguments(__doc__, "small n only")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of a row at most")
-    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--row", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        book = Book(options.output, options.limit, Path(folder))
-        for section in options.only:
-            if section == "workers":
-                shared_out(book, options.quick)
-            elif section == "share":
-                share(options.quick)
-            else:
-                growth(book, section, options.quick)
+    if options.row is not None:
+        alone(*options.row)
+        return
+    book = Book(options.output, options.limit)
+    for section in options.only:
+        if section == "workers":
+            shared_out(book, options.quick)
+        elif section == "share":
+            share(options.quick)
+        else:
+            growth(book, section, options.quick)
 
 
 if __name__ == "__main__":

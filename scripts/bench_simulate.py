@@ -8,20 +8,18 @@ python scripts/bench_simulate.py growth                      # 1/tau by length
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
-import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from harness import ROOT, arguments, timed
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(ROOT))
 
 from restrict.model.source import load
 from restrict.simulate.floating import UNITS
@@ -159,11 +157,11 @@ def equivariant(kinds: int, length: int, found: Softened, dtype: type) -> int:
 
 def every(kinds: int, length: int, kind: str, orbits: bool) -> None:
     """All words of a length, by their prefixes."""
-    start, n, dtype = time.perf_counter(), length + 1, {"float64": np.float64, "float32": np.float32}[kind]
+    n, dtype = length + 1, {"float64": np.float64, "float32": np.float32}[kind]
     found = softened(kinds, n)
     certified = found.budget.deviation(n, found.sharp.scale, UNITS[kind])
     walk = Walk(Decoder(found.model, n, dtype), kinds, length, orbits)
-    walk.run()
+    _, seconds = timed(walk.run)
     assert walk.words == (2 * kinds) ** length
     by = "every prefix once"
     if orbits:
@@ -171,7 +169,7 @@ def every(kinds: int, length: int, kind: str, orbits: bool) -> None:
              "length 5"  # fmt: skip
     print(f"dyck-{kinds}, {kind}: all {walk.words} words of length {length} ({walk.prefixes} prefixes run: {by}): "
           f"{walk.wrong} wrong; largest error of a logit {walk.error:.2g}; certified before rounding {certified:.4f}; "
-          f"1/tau = {found.sharp.scale:.0f}; {time.perf_counter() - start:.0f} s")  # fmt: skip
+          f"1/tau = {found.sharp.scale:.0f}; {seconds:.0f} s")  # fmt: skip
 
 
 def near(rng: np.random.Generator, kinds: int, length: int) -> list[int]:
@@ -257,7 +255,7 @@ def growth() -> None:
 
 def main() -> None:
     """Run one part."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__, None)
     parser.add_argument("part", choices=["dyck", "long", "sharp", "growth"])
     parser.add_argument("--kinds", type=int, default=1)
     parser.add_argument("--length", type=int, default=10)

@@ -8,7 +8,6 @@ does not change; ``--quick`` does less of everything.
 
 from __future__ import annotations
 
-import argparse
 import pickle
 import resource
 import tempfile
@@ -16,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from harness import arguments, timed, written
 
 from restrict.sweep.items import Item, Outcome
 from restrict.sweep.run import Engine, run_items
@@ -83,9 +84,13 @@ def measured(folder: Path, count: int, jobs: int, work: Callable[[Item], Outcome
 
 def cpu(do: Callable[[], Any], count: int) -> float:
     """Milliseconds of this process's CPU for each of ``count`` items."""
-    start = time.process_time()
-    do()
-    return 1000 * (time.process_time() - start) / count
+    return 1000 * timed(do, time.process_time)[1] / count
+
+
+def children() -> float:
+    """Processor seconds of all processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def parts(folder: Path, count: int) -> None:
@@ -97,14 +102,9 @@ def parts(folder: Path, count: int) -> None:
     back = cpu(lambda: [pickle.loads(pickle.dumps(outcome)) for _ in some], count)
     here = cpu(lambda: run_items(some, folder / "here.jsonl", Engine(0), function=at_once), count)
     pool = cpu(lambda: run_items(some, folder / "pool.jsonl", Engine(1), function=at_once), count)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    before = children.ru_utime + children.ru_stime
-    run_items(some[: count // 2], folder / "less.jsonl", Engine(1), function=at_once)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    less = children.ru_utime + children.ru_stime - before
-    run_items(some, folder / "more.jsonl", Engine(1), function=at_once)
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    worker = 1000 * (children.ru_utime + children.ru_stime - before - 2 * less) / (count - count // 2)
+    _, less = timed(lambda: run_items(some[: count // 2], folder / "less.jsonl", Engine(1), function=at_once), children)
+    _, more = timed(lambda: run_items(some, folder / "more.jsonl", Engine(1), function=at_once), children)
+    worker = 1000 * (more - less) / (count - count // 2)
     print(f"an item is {size[0]} bytes on its way to a worker, its row and certificate {size[1]} on their way back")
     print(f"CPU for an item: {pool:.2f} ms of the process that writes rows (of it {here:.2f} ms for the row and its "
           f"files, {sent + back:.2f} ms for pickles, the rest for queues and locks), {max(0.0, worker):.2f} ms of the "
@@ -117,9 +117,8 @@ def real(folder: Path, count: int) -> None:
     path = folder / "real.toml"
     path.write_text(text)
     rows: list[dict[str, Any]] = []
-    start = time.perf_counter()
-    run_items(read_spec(path).items, folder / "real.jsonl", Engine(1, step=rows.append))
-    wall, own = time.perf_counter() - start, sum(row["seconds"] for row in rows[1:])
+    _, wall = timed(lambda: run_items(read_spec(path).items, folder / "real.jsonl", Engine(1, step=rows.append)))
+    own = sum(row["seconds"] for row in rows[1:])
     check = sum(row["check_seconds"] for row in rows[1:])
     print(f"{count} certificates at n = 2000: {1000 * own / (count - 1):.0f} ms each after the first, of these "
           f"{1000 * check / (count - 1):.0f} ms to check what was found; start, imports and first kernels "
@@ -128,20 +127,20 @@ def real(folder: Path, count: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, "fewer items")
     parser.add_argument("--sleep", action="store_true", help="items wait instead of computing")
     parser.add_argument("--parts", action="store_true", help="what the overhead consists of")
-    parser.add_argument("--quick", action="store_true", help="fewer items")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if options.parts:
             parts(Path(name), 200 if options.quick else 2000)
             real(Path(name), 5 if options.quick else 40)
         else:
-            overhead(Path(name), options.sleep, 40 if options.quick else 200, 1000 if options.quick else 10_000)
+            sizes = (40, 1000) if options.quick else (200, 10_000)
+            written(options.output, overhead(Path(name), options.sleep, *sizes))
 
 
-def overhead(folder: Path, asleep: bool, count: int, rows: int) -> None:
+def overhead(folder: Path, asleep: bool, count: int, rows: int) -> dict[str, float]:
     """One worker and two, and resuming."""
     work, kind = (wait, "waiting") if asleep else (spin, "computing")
     start, one, taken = measured(folder, count, 1, work)
@@ -152,12 +151,11 @@ def overhead(folder: Path, asleep: bool, count: int, rows: int) -> None:
     print(f"2 workers: {two:.2f} s ({one / two:.2f} times as fast), the items alone {taken / 2:.2f} s on each; "
           f"{start:.1f} s until the first row", flush=True)  # fmt: skip
     many, out = items(folder, rows), folder / "many.jsonl"
-    begin = time.perf_counter()
-    run_items(many[: rows - 1], out, Engine(0), function=at_once)
-    print(f"writing a row and its certificate: {1000 * (time.perf_counter() - begin) / rows:.2f} ms")
-    begin = time.perf_counter()
-    done = run_items(items(folder, rows), out, Engine(0), function=at_once)
-    print(f"resuming {done.items} items, {done.new} of them open: {time.perf_counter() - begin:.2f} s")
+    _, took = timed(lambda: run_items(many[: rows - 1], out, Engine(0), function=at_once))
+    print(f"writing a row and its certificate: {1000 * took / rows:.2f} ms")
+    done, again = timed(lambda: run_items(items(folder, rows), out, Engine(0), function=at_once))
+    print(f"resuming {done.items} items, {done.new} of them open: {again:.2f} s")
+    return {"one": one, "two": two, "items": taken, "row": took / rows, "resuming": again}
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from restrict.base.errors import ResourceLimit
-from restrict.languages.consequences import consequences, linear_residue
+from restrict.languages.consequences import Unknown, consequences, linear_residue
 from restrict.languages.dfa import Dfa, minimal
-from restrict.languages.facts import Unknown, by_enumeration, facts, growth, regular_sensitivity, sensitivity
+from restrict.languages.facts import by_enumeration, facts, growth, regular_sensitivity, sensitivity
 from restrict.languages.growth import regular_growth, simplest
 from restrict.languages.monoid import Aperiodicity, _by_library, quasi_aperiodic, star_free
 from restrict.languages.pre import read_pre

@@ -77,7 +77,7 @@ def test_a_record_is_saved_loaded_and_shown(record: Record, tmp_path: Path) -> N
     again = type(record).load(tmp_path / "r.json")
     assert type(again) is type(record)
     assert again.to_bytes() == record.to_bytes() == (tmp_path / "r.json").read_bytes()
-    title, rows = record.facts()
+    title, rows, _ = record.facts()
     shown = record._repr_html_()
     assert title.replace("&", "&amp;") in shown
     assert shown.count("<tr>") == len(rows) + 1 >= 3, "a row for each fact, and one for the drawing"

@@ -145,6 +145,12 @@ def harness() -> ModuleType:
     return load_script("harness")
 
 
+def test_every_benchmark_stands_on_the_harness() -> None:
+    files = sorted((ROOT / "scripts").glob("bench_*.py"))
+    assert len(files) > 20
+    assert all(re.search("^(from|import) harness", path.read_text(encoding="utf-8"), re.MULTILINE) for path in files)
+
+
 def test_a_process_is_measured_and_ended(harness: ModuleType) -> None:
     script = "import os, sys; print(os.environ['COLOUR']); sys.exit('no')"
     run = harness.ended([sys.executable, "-c", script], settings={"COLOUR": "blue"})

@@ -14,32 +14,40 @@ from restrict.base.errors import ModelError, RestrictError, UsageError
 from restrict.report.source import page_of
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.trained.claim import graph_of_document
+from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.every_length import EveryLength
 from restrict.soft.trained.model import load
 from tests.commands import failed, succeeded, typed
 from tests.test_verdict_float32 import deviations
 from tests.verdict_cases import FOLDER as TRAINED
+from tests.verdict_cases import at_every_length, first
 
 
-def verified(name: str, n: int, folder: Path, *more: str) -> tuple[str, Path]:
-    """A model's file and a verdict on it."""
+def verified(name: str, n: int | None, folder: Path, *more: str) -> tuple[str, Path]:
+    """A model's file and a verdict on it, up to a length or on every length."""
     file, verdict = str(TRAINED / f"{name}.safetensors"), folder / "verdict.json"
-    typed("soft", "verify", file, "-n", n, "-o", verdict, *more)
+    typed("soft", "verify", file, *(("--all-lengths",) if n is None else ("-n", n)), "-o", verdict, *more)
     return file, verdict
 
 
-def test_every_value_lies_in_the_range_that_is_drawn(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "n"), [("tomita2-1l1h16d", 8), ("ax-or-ay-1l1h16d-nope", None), ("contains-aba-1l1h16d-nope", None)]
+)
+def test_every_value_lies_in_the_range_that_is_drawn(name: str, n: int | None, tmp_path: Path) -> None:
     """The logit times the last deviation, of all words, by a forward pass of its own."""
-    file, verdict = verified("tomita2-1l1h16d", 8, tmp_path)
+    file, verdict = verified(name, n, tmp_path)
     model, root = load(Path(file)), json.loads(verdict.read_text())
     graph = graph_of_document(root)
     drawn = {r.key: r for r in ranges_of(model, graph, root)}
     tried = 0
-    for n in range(9):
-        for word in itertools.product(range(2), repeat=n):
+    for length in range(9 if len(model.symbols) == 2 else 7):
+        for word in itertools.product(range(len(model.symbols)), repeat=length):
             state = 0
             for s in word:
                 state = graph.delta[state][s] if state >= 0 else -1
-            key = (n, word[-1] if word else -1, state)
+            blocks = (k for k, (low, high) in enumerate(root.get("blocks", ()), 1) if low <= length <= high % 100)
+            place = length if n is not None or not length else next(blocks, -1)
+            key = (place, word[-1] if word else -1, state)
             if key not in drawn:
                 continue
             logits, spread = deviations(model, model.rows([model.symbols[s] for s in word]))
@@ -49,7 +57,7 @@ def test_every_value_lies_in_the_range_that_is_drawn(tmp_path: Path) -> None:
             margin = np.where(search_signs(graph, state) > 0, values, -values).min()
             assert drawn[key].margin <= margin + 1e-6
             tried += 1
-    assert tried >= 9
+    assert tried >= (9 if n is not None else 4)
 
 
 def search_signs(graph: object, state: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -66,6 +74,58 @@ def test_the_report_of_a_right_model(tmp_path: Path) -> None:
         assert text in page
     with pytest.raises(UsageError, match="needs its model"):
         page_of(verdict)
+
+
+def test_the_report_of_a_model_that_is_right_at_every_length(tmp_path: Path) -> None:
+    file, verdict = verified("ax-or-ay-1l1h16d-nope", None, tmp_path)
+    succeeded("report", verdict, "--model", file, "-o", tmp_path / "page.html", "--figure", tmp_path / "figure.svg")
+    page = (tmp_path / "page.html").read_text()
+    for text in ("s VERIFIED right n&gt;=0", "whatever its length", "1 or more: each block is proved as a whole",
+                 "wanted negative", "What proves it, case by case", "Attention of the hardest word"):  # fmt: skip
+        assert text in page
+    assert (tmp_path / "figure.svg").read_text().startswith("<svg")
+    table = next(section for section in page_of(verdict, file).sections if section.head[:1] == ("symbols",))
+    root = json.loads(verdict.read_text())
+    assert [row[4] for row in table.rows] == [str(len(lists)) for lists in root["phi"]]
+    assert [row[2] for row in table.rows] == [str(q) for _, _, q, *_ in root["cases"]]
+    least, greatest = (float(x) for x in table.rows[1][5].split(" to "))
+    flat = [x * 2.0 ** -root["scale"] for numbers in root["phi"][1] for x in numbers]
+    assert (least, greatest) == pytest.approx((min(flat), max(flat)), rel=1e-2)
+
+
+def test_the_report_of_a_wrong_word_among_all_lengths(tmp_path: Path) -> None:
+    file, verdict = verified("contains-aba-1l1h16d-nope", None, tmp_path)
+    page = page_of(verdict, file)
+    assert page.claim == "The sign of <eos> is wrong behind: a b a."
+    assert [section.title[:14] for section in page.sections[:2]] == ["The verdict", "The wrong word"]
+    steps = page.sections[1]
+    assert ["(wrong)" in " ".join(row) for row in steps.rows] == [False, False, False, True]
+    assert "longest paths, length by length" in page.text()
+    with pytest.raises(UsageError, match="needs its model"):
+        page_of(verdict)
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("name", ["plain", "no start", "greatest", "norms", "reader"])
+def test_verdicts_on_random_models_are_reported_and_loaded(name: str, every: bool, tmp_path: Path) -> None:
+    """With one head and several, start token or none, a reader or none."""
+    for seed in range(4):
+        model, _, graph, n = first(name, seed, placed=False if every else None)
+        found: Verdict | EveryLength
+        found = at_every_length(model, graph, 6) if every else verify_trained(model, graph, n, seconds=60)
+        if not found.proves:
+            continue
+        try:
+            page = found.report()
+        except RestrictError:
+            continue  # a margin that the checker does not see: no report, as no certificate
+        assert "s VERIFIED" in page.text()
+        found.save(tmp_path / "v.json")
+        again = type(found).load(tmp_path / "v.json")
+        told = ("upto", "asked", "language", "shortest", "status")
+        assert [getattr(again, key) for key in told] == [getattr(found, key) for key in told]
+        assert (again.wrong and again.wrong[:2]) == (found.wrong and found.wrong[:2])
+        assert again._repr_html_() == found._repr_html_()
 
 
 def test_the_report_of_a_wrong_word_goes_through_it_step_by_step(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """One task, one check of the arguments, one deadline: what every public function promises about them."""
 
+import json
 import subprocess
 import sys
 import time
@@ -105,6 +106,32 @@ def checkable() -> dict[str, Callable[[], tuple[Any, Any, str]]]:
 def test_check_takes_every_kind_of_result_that_has_a_file(kind: str) -> None:
     model, found, line = checkable()[kind]()
     assert restrict.check(model, found).startswith(line)
+
+
+@pytest.mark.parametrize("kind", checkable())
+def test_every_result_that_has_a_file_is_saved_loaded_reported_and_shown(kind: str, tmp_path: Path) -> None:
+    """A verdict that was loaded has what the file says, and no weights; a proof for all lengths cannot be loaded."""
+    model, found, line = checkable()[kind]()
+    found.save(tmp_path / "r.json")
+    assert found.document().items() >= json.loads((tmp_path / "r.json").read_bytes()).items()
+    html, page = found._repr_html_(), found.report()
+    assert html.startswith("<table")
+    assert page.claim
+    assert page.html().startswith("<!doctype html>")
+    if kind in ("right", "wrong", "lengths"):
+        with pytest.raises(ModelError, match=r"r\.json: .*a proof holds no automaton"):
+            type(found).load(tmp_path / "r.json")
+        return
+    again = type(found).load(tmp_path / "r.json")
+    assert again.to_bytes() == found.to_bytes() == (tmp_path / "r.json").read_bytes()
+    assert (again._repr_html_(), restrict.check(model, again).startswith(line)) == (html, True)
+    if kind != "soft":
+        with pytest.raises(AttributeError, match="'model' is not in the file of a"):
+            _ = again.model
+        assert repr(again) == repr(found)
+        with pytest.raises(UsageError, match="needs its model"):
+            again.report()
+        assert again.report(model).claim == page.claim
 
 
 def test_check_says_why_there_is_no_proof() -> None:

@@ -365,7 +365,7 @@ def test_a_wrong_word_alone_has_no_bases() -> None:
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph, 3)
     assert found.wrong is not None
-    document = replace(found, upto=-1, shortest=False).document()
+    document = replace(found, upto=-1).document()
     assert (document["basis"], document["cases"], "turned" in document) == ([], [], False)
     line = verify(model.content, json.dumps(document).encode())
     assert line.startswith("s VERIFIED wrong n=0..3 at=3 ")

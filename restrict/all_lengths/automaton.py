@@ -1,6 +1,7 @@
 """The automaton of a model: what it computes at every length."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -16,7 +17,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Record, build
 from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.base.errors import UsageError
-from restrict.base.htmltable import grid_table
+from restrict.base.htmltable import Shown, Table
 from restrict.languages.dfa import Dfa
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
@@ -25,7 +26,7 @@ from restrict.trial.run import Trial
 Progress = Callable[[str], None]
 
 
-class Automaton(Found):
+class Automaton(Shown, Found):
     """What a model computes at every length. ``moore``: the minimal automaton of the label at the last position. With
     output at every position ``built.machine`` is the bimachine of all labels. ``account``: states on both sides after
     each stage. ``trial``: the runs of the model with which it was compared."""
@@ -122,16 +123,19 @@ class Automaton(Found):
         """
         return import_module("restrict.report.figure").figure_of_dfa(self.dfa())
 
-    def _repr_html_(self) -> str:
+    def facts(self) -> Table:
+        """What a notebook shows: the states."""
         one = self.moore
         rows = [(q, one.said[q], *map(int, one.delta[q])) for q in range(one.states)]
         title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
-        try:
+        return Table(title, rows, ("state", "label", *one.alphabet))
+
+    def drawing(self) -> str:
+        """The drawing, no wider than it is, where there is one."""
+        with suppress(UsageError):
             drawn = self.figure().drawing
-            drawing = f"<div style='max-width:{drawn.width:.0f}px'>{drawn.svg()}</div>"
-        except UsageError:
-            drawing = ""
-        return grid_table(title, ("state", "label", *one.alphabet), rows, drawing)
+            return f"<div style='max-width:{drawn.width:.0f}px'>{drawn.svg()}</div>"
+        return ""
 
     def __repr__(self) -> str:
         return f"Automaton({self.model.name!r}, {self.built.machine if self.every else self.moore})"

@@ -1,13 +1,16 @@
 """What is shown about every length, and the file that proves it to the trusted checker."""
 
+import json
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from restrict.all_lengths.automaton import Automaton
 from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
 from restrict.base.errors import NotEstablished, ResourceLimit
+from restrict.base.htmltable import Table
+from restrict.base.strictjson import Node, Record
 from restrict.checker import main
 from restrict.model.program import Model
 
@@ -20,11 +23,30 @@ class Evidence(NamedTuple):
     line: str | None = None
     reason: str = ""
 
+    def document(self) -> dict[str, Any]:
+        """The proof and what the checker said, as JSON."""
+        proof = None if self.proof is None else json.loads(self.proof)
+        return {"checked": self.line, "proof": proof, "no_proof": self.reason or None}
 
-class Evidenced:
-    """A result with its :class:`Evidence`."""
+
+class Evidenced(Record):
+    """A result with its :class:`Evidence`. Its file is the proof, which has a report, but no automaton to load."""
 
     evidence: Evidence
+
+    @classmethod
+    def from_json(cls, root: Node) -> NoReturn:
+        """``ModelError``: the file does not hold the result."""
+        root.fail("a proof holds no automaton: `restrict check MODEL FILE` checks it, `restrict report FILE` shows it")
+
+    def facts(self) -> Table:
+        """What a notebook shows."""
+        rows = [("checked", self.line or "not by the trusted checker")]
+        return Table(self.claim(), rows + [("no proof", self.reason)] * bool(self.reason))
+
+    def claim(self) -> str:
+        """What is shown, in words."""
+        raise NotImplementedError
 
     @property
     def proof(self) -> bytes | None:
@@ -64,6 +86,10 @@ class Proved(Evidenced):
     def __bool__(self) -> bool:
         return True
 
+    def claim(self) -> str:
+        """What is proved, in words."""
+        return f"proved of {self.automaton.model.name} at every n >= {self.first}: {self.what}"
+
 
 @dataclass(frozen=True, eq=False)
 class Counterexample(Evidenced):
@@ -78,6 +104,10 @@ class Counterexample(Evidenced):
 
     def __bool__(self) -> bool:
         return False
+
+    def claim(self) -> str:
+        """What is refuted, in words."""
+        return f"refuted of {self.automaton.model.name} at n = {self.difference.n}: {self.what}"
 
 
 def proved(model: Model, found: Automaton, claim: dict[str, Any]) -> Evidence:

@@ -121,6 +121,10 @@ class WrongLengths(Evidenced):
         """The model's automaton."""
         return self.example.automaton
 
+    def claim(self) -> str:
+        """Where the model is wrong, in words."""
+        return f"{self.automaton.model.name} about {self.what}: {self.text()}"
+
     def text(self) -> str:
         """The wrong lengths in words."""
         if self.exact:

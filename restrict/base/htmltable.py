@@ -1,7 +1,8 @@
-"""Small HTML tables for notebooks: what ``_repr_html_`` of models, certificates, refutations and automata returns."""
+"""What a notebook shows of models and results: a table in HTML, over a drawing where there is one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
+from typing import NamedTuple
 
 from restrict.base.wording import joined
 
@@ -9,30 +10,46 @@ ROWS = 40
 """The most rows of a table that are written."""
 
 
-def facts_table(title: str, facts: Iterable[tuple[str, object]], drawing: str = "") -> str:
-    """An HTML table of names and values, escaped, over a drawing (SVG), if there is one, as wide as the page."""
-    rows = "".join(
-        f"<tr><th scope='row'>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in facts
-    )
-    return _table(title, rows, 2, drawing)
+class Table(NamedTuple):
+    """A title, and rows: names with values or, where ``head`` names columns, one cell for each."""
+
+    title: str
+    rows: Sequence[Sequence[object]]
+    head: Sequence[str] = ()
+
+    def html(self, drawing: str = "") -> str:
+        """The table, escaped, after ``ROWS`` rows only counted, over a drawing (SVG) as wide as the page. Linear."""
+        first = "td" if self.head else "th scope='row'"
+        heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in self.head)
+        lines = [f"<tr>{heads}</tr>"] if heads else []
+        lines += (f"<tr>{_cell(row[0], first)}{''.join(map(_cell, row[1:]))}</tr>" for row in self.rows[:ROWS])
+        wide = f"<tr><td colspan='{len(self.head) or 2}'>"
+        lines += [f"{wide}{len(self.rows) - ROWS} more</td></tr>"] * (len(self.rows) > ROWS)
+        lines += [f"{wide}{drawing}</td></tr>"] * bool(drawing)
+        style = " style='width:100%'" * bool(drawing)  # otherwise a drawing shrinks to the width of the values
+        return f"<table{style}><caption>{escape(self.title)}</caption>{''.join(lines)}</table>"
 
 
-def grid_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], drawing: str = "") -> str:
-    """A table with column heads. ``head``: one text for each column. ``rows``: the rows; their cells are escaped. After
-    ``ROWS`` rows the others are only counted. ``drawing``: as :func:`facts_table` has it. Gives HTML. Linear."""
-    listed = list(rows)
-    heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
-    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in listed[:ROWS])
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    more = f"<tr><td colspan='{len(head)}'>{len(listed) - ROWS} more</td></tr>" if len(listed) > ROWS else ""
-    return _table(title, f"<tr>{heads}</tr>{body}{more}", len(head), drawing)
+def _cell(value: object, tag: str = "td") -> str:
+    return f"<{tag}>{escape(str(value))}</{tag[:2]}>"
 
 
-def _table(title: str, rows: str, columns: int, drawing: str) -> str:
-    """Rows of HTML under a caption, and a drawing below them."""
-    below = f"<tr><td colspan='{columns}'>{drawing}</td></tr>" if drawing else ""
-    wide = " style='width:100%'" if drawing else ""  # otherwise a drawing shrinks to the width of the values
-    return f"<table{wide}><caption>{escape(title)}</caption>{rows}{below}</table>"
+class Shown:
+    """What a notebook shows as a table."""
+
+    def facts(self) -> Table:
+        """What is shown: a title and rows."""
+        raise NotImplementedError
+
+    def drawing(self) -> str:
+        """The drawing below the table, as SVG, where it is soon made; else nothing."""
+        return ""
+
+    def _repr_html_(self) -> str:
+        return self.facts().html(self.drawing())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.facts().title!r})"
 
 
 def shortened(word: Sequence[str], most: int = 120) -> str:

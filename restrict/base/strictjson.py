@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self, TypeVar
 from restrict.base.arrays import MAX64, MIN64
 from restrict.base.errors import OF_CODE, ModelError, ResourceLimit, quote
 from restrict.base.files import naming, read_bytes, write_bytes
-from restrict.base.htmltable import facts_table
+from restrict.base.htmltable import Shown
 from restrict.checker.account import READING, Meter, Place, Reject
 from restrict.checker.main import uncollected
 from restrict.checker.read import read_json, shaped
@@ -112,8 +112,8 @@ def read_document(path: str | Path, read: Callable[[Node], Read]) -> Read:
         return read(Node(parse(read_bytes(Path(path)), str(path)), "top level"))
 
 
-class Record:
-    """A result with a file: how it is written, read, and shown in a notebook. Subclasses are frozen dataclasses."""
+class Record(Shown):
+    """A result with a file: how it is written, read, reported, and shown in a notebook. Subclasses are dataclasses."""
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; the same for the same result."""
@@ -124,29 +124,78 @@ class Record:
         """A result from its JSON form; it is not checked here."""
         raise NotImplementedError
 
-    def facts(self) -> tuple[str, list[tuple[str, object]]]:
-        """What a notebook shows: a title, and names with values."""
-        raise NotImplementedError
-
     def save(self, path: str | Path) -> None:
-        """Write the file. ``path``: the file; it is overwritten."""
+        """Write the file.
+
+        Args:
+            path: the file; it is overwritten.
+
+        Raises:
+            UsageError: it cannot be written.
+            NotEstablished: there is no proof to write.
+        """
         write_bytes(Path(path), self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file; it is not checked here."""
+        """Read a file; it is not checked here.
+
+        Args:
+            path: the file.
+
+        Returns:
+            What the file says. Of a verdict on a trained model the weights and the search are absent.
+
+        Raises:
+            ModelError: malformed, or a proof for all lengths, which holds no automaton; file: place: reason.
+            UsageError: the file cannot be read.
+            ResourceLimit: it is too large.
+        """
         return read_document(path, cls.from_json)
 
-    def figure(self) -> Any:
-        """The drawing of a report: tokens, heads, and what is captured; a notebook shows it. Gives a
-        :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file. Cost: an abstract run over the
-        certificate's nodes, where the model is built in."""
-        # What is shown stands above what is stored, so the room is named here, and loaded when something is shown.
-        return import_module("restrict.report.figure").figure_of(self)
+    def document(self) -> Any:
+        """What the file says.
 
-    def _repr_html_(self) -> str:
-        title, facts = self.facts()
-        return facts_table(title, facts, import_module("restrict.report.figure").small_drawing(self))
+        Returns:
+            A JSON value: of a soft certificate with ``bound``, ``free`` and ``verified``; of a sweep its rows.
+        """
+        return json.loads(self.to_bytes())
+
+    def report(self, model: Any = None) -> Any:
+        """The report; :func:`restrict.report.report_of`.
+
+        Args:
+            model: the model, where the result neither holds it nor names a built-in one.
+
+        Returns:
+            The page, whose ``save`` writes an HTML file.
+
+        Raises:
+            ModelError: the result is for another model.
+            UsageError: a verdict that was loaded needs its model.
+        """
+        return _figure().report_of(self, model)
+
+    def figure(self) -> Any:
+        """The drawing of the report: tokens, heads, and what is captured; a notebook shows it. Cost: an abstract run
+        over the certificate's nodes, where the model is built in.
+
+        Returns:
+            A :class:`restrict.report.figure.Figure`, whose ``save`` writes an SVG or PDF file.
+
+        Raises:
+            UsageError: there is nothing to draw.
+        """
+        return _figure().figure_of(self)
+
+    def drawing(self) -> str:
+        """The drawing of the report, where it is soon made."""
+        return str(_figure().small_drawing(self))
+
+
+def _figure() -> Any:
+    """What is shown stands above what is stored, so the room is named here, and loaded when something is shown."""
+    return import_module("restrict.report.figure")
 
 
 def one_line_lists(value: Any, depth: int = 1, level: int = 0) -> str:

@@ -93,3 +93,9 @@ def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str =
 def symbols_of(text: str, alphabet: Collection[str] = ()) -> list[str]:
     """A text in symbols: cut at white space, or into characters where it has none and is not itself a symbol."""
     return text.split() if text in alphabet or any(c.isspace() for c in text.strip()) else list(text.strip())
+
+
+def parts(thing: object, names: str) -> dict[str, Any]:
+    """Some attributes by their names, which spaces separate, for JSON; tuples as lists."""
+    found = {name: getattr(thing, name) for name in names.split()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}

@@ -16,10 +16,3 @@ class Weights(Protocol):
     @property
     def content(self) -> bytes:
         """The bytes, which the checker reads."""
-
-
-class Written(Protocol):
-    """A result with a file that the trusted checker reads."""
-
-    def to_bytes(self) -> bytes:
-        """The bytes of the file; ``NotEstablished`` where there is no proof."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from restrict.base.htmltable import shortened
+from restrict.base.htmltable import Table, shortened
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.certificate import Certificate
 from restrict.checker import refutation
@@ -56,17 +56,17 @@ def power(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Refutation(Record):
-    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``. ``document`` is
-    the language as the file has it; ``errors`` is ``None`` where the members could not be counted. ``rechecked`` says
-    how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or ``certificate``
-    (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions that a
-    restriction which refutes the model can leave free, where that is known (exact; an upper bound where
+    """``member`` is in the language, ``nonmember`` is not, and the model gives both the same ``label``.
+    ``language_said`` is the language as the file has it; ``errors`` is ``None`` where the members could not be counted.
+    ``rechecked`` says how the witnesses were run: ``full`` (every variable), ``output`` (all that the output reads), or
+    ``certificate`` (not at all: only the certificate says that the labels are equal). ``optimum`` is the most positions
+    that a restriction which refutes the model can leave free, where that is known (exact; an upper bound where
     ``provenance["exact"]`` says that the time was over). ``start`` is the position of a word's first symbol: 1 where
     the model has a start marker."""
 
     certificate: Certificate
     language: str
-    document: Mapping[str, Any] = field(repr=False)
+    language_said: Mapping[str, Any] = field(repr=False)
     member: tuple[str, ...] = field(repr=False)
     nonmember: tuple[str, ...] = field(repr=False)
     label: str
@@ -89,7 +89,7 @@ class Refutation(Record):
     @property
     def named(self) -> str:
         """The language as the file's field ``language`` has it, which a checker reads; ``language`` is a note."""
-        document = self.document
+        document = self.language_said
         if "unchecked" in document:
             return str(document["unchecked"])
         if "transitions" in document:
@@ -100,21 +100,19 @@ class Refutation(Record):
     @property
     def checkable(self) -> bool:
         """Whether the trusted checker has a membership test for the language."""
-        return "unchecked" not in self.document
+        return "unchecked" not in self.language_said
 
     @property
     def countable(self) -> bool:
         """Whether the trusted checker counts the errors."""
-        return "transitions" in self.document or self.document.get("name") in COUNTABLE
+        return "transitions" in self.language_said or self.language_said.get("name") in COUNTABLE
 
     def to_bytes(self) -> bytes:
         """The bytes of the file; the same for the same refutation."""
-        import json
-
         document: dict[str, Any] = {
             "format": FORMAT,
-            "certificate": json.loads(self.certificate.to_bytes()),
-            "language": dict(self.document),
+            "certificate": self.certificate.document(),
+            "language": dict(self.language_said),
             "member": self._runs(self.member),
             "nonmember": self._runs(self.nonmember),
         }
@@ -152,14 +150,14 @@ class Refutation(Record):
             certificate, name, language, member, nonmember, label, errors, how, optimum, provenance, start
         )  # fmt: skip
 
-    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+    def facts(self) -> Table:
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("label of both words", self.label)]
         rows += [("in the language", shortened(self.member)), ("not in it", shortened(self.nonmember))]
         rows += [("fixed", len(self.certificate.restriction.fixed)), ("free", self.free), ("c", self.certificate.c)]
         if self.errors is not None:
             rows.append(("errors", self.errors.text()))
-        return f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows
+        return Table(f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows)
 
     def __repr__(self) -> str:
         c = self.certificate

@@ -5,27 +5,22 @@ How a certificate is printed by the commands that find one.
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
-from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.checking import Asked, asked, checked_by, checked_line, document_of
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
-from restrict.cli.printer import parts, put, put_json
+from restrict.cli.printer import put, put_json
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
-    from restrict.depth_reduction.c_transformer.layers import LayerTrace
-    from restrict.depth_reduction.theorem1 import Everywhere
     from restrict.model.program import Model
     from restrict.optimum.exact import Exact
     from restrict.optimum.lower_bound import Bounds
-    from restrict.tradeoff import Front
 
 FOUND = "each row has a certificate; that none is better is not proved"
 """What is said below a front."""
@@ -220,13 +215,8 @@ def _pareto(program: Model, o: common.Given) -> None:
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(figure)
-    put(lambda: f"{front.table()}\n{FOUND}", lambda: _front(front, program, o.n), o.as_json,
+    put(lambda: f"{front.table()}\n{FOUND}", lambda: {"model": program.name, "n": o.n} | front.document(), o.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
-
-
-def _front(front: Front, program: Model, n: int) -> dict[str, Any]:
-    rows = [{"c": p.c, "free": p.free, "certificate": json.loads(p.to_bytes())} for p in front.points]
-    return {"model": program.name, "n": n, "points": rows}
 
 
 def _exact(
@@ -248,65 +238,16 @@ def certify_everywhere(program: Model, o: common.Given) -> None:
 
     with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
         found = certify_all(program, o.n, progress=progress, **o.only("free", "c", "method", "seed", "time"))
+        more, how = found.document(), found.text(o.trace)
         late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
         said = asked(program, found.certificate, o.checker, late=late)
     if o.as_json:
-        put_json(_document(found, said.line, o))
+        put_json(certificate_document(found.certificate, said.line, o) | more)
     else:
         report(program, found.certificate, said, o, None, None)
-        echo(f"  method  {found.method}")
-        if o.trace:
-            echo("\n".join(_trace(found)))
+        echo(how)
     if late or said.interrupted:
         common.leave_interrupted(o.output)
-
-
-def _document(found: Everywhere, line: str | None, o: common.Given) -> dict[str, object]:
-    return certificate_document(found.certificate, line, o) | {
-        "method": found.method,
-        "mean": found.mean,
-        "trace": [vars(layer) for layer in found.trace],
-        "stages": [step.document() for step in found.stages],
-    }
-
-
-def _trace(found: Everywhere) -> list[str]:
-    """What was chosen, the stages of the lemma with their bounds, and the layers as in the paper's Figure 1."""
-    out = [f"  how     {found.how}"]
-    out.append(f"  mean    {found.mean:.1f} (certified bounds on the dependencies, mean over the positions)")
-    for layer, step in enumerate(found.stages, 1):
-        out.extend(_stage_lines(layer, step.document()))
-    if found.trace:
-        out.append("layer  heads  captured  constant  values  dependencies: mean   99 %    max  fixed for it")
-        out.extend(_row(layer) for layer in found.trace)
-    return out
-
-
-def _row(t: LayerTrace) -> str:
-    return (
-        f"{t.layer:>5}  {t.heads:>5}  {t.captured:>8}  {t.constant:>8}  {t.values:>6.2f}  {t.mean:>18.1f}"
-        f"  {t.quantile:>5.0f}  {t.most:>5}  {t.fixed:>12}"
-    )
-
-
-def _stage_lines(layer: int, step: dict[str, Any]) -> list[str]:
-    """Stages 1 to 3 of a layer: what was measured, the lemma's bound in brackets."""
-    a, b, d = step["stage1"], step["stage2"], step["stage3"]
-    lemma = {None: "not examined", True: "holds", False: "does not hold"}[d["local_lemma"]]
-    neighbours = "not counted" if b["neighbours_after"] is None else b["neighbours_after"]
-    return [
-        f"layer {layer}, Stage 1: eta = {a['eta']:g}, fixed {counted(a['fixed'], 'input')} "
-        f"(bound {a['fixed_bound']}); an input feeds {a['degree_before']}, then {a['degree_after']} activations "
-        f"(bound {a['degree_bound']})",
-        f"layer {layer}, Stage 2: k = {b['k']}, fixed {counted(b['fixed'], 'input')} in "
-        f"{counted(b['rounds'], 'round')} (bound {b['rounds_bound']}); captured {b['captured_before']}, then "
-        f"{b['captured_after']} of {b['pairs']} pairs; dependents {b['dependents_before']}, then "
-        f"{b['dependents_after']} (bound {b['dependents_bound']}); "
-        f"neighbours {neighbours} (bound {b['neighbours_bound']})",
-        f"layer {layer}, Stage 3: {counted(d['pairs'], 'pair')} captured with {d['spent']} of {d['budget']} inputs, by "
-        f"{d['method']} after {d['resamplings']} redraws; local lemma {lemma}",
-        f"layer {layer} removed: c' = {step['c']} (bound {step['c_bound']}), {step['free']} free",
-    ]
 
 
 def report(
@@ -319,14 +260,14 @@ def report(
     def document() -> dict[str, Any]:
         out = certificate_document(found, said.line, o)
         if optimum is not None:
-            out["exact"] = exact_document(optimum)
+            out["exact"] = optimum.document()
         if bounds is not None:
             out["lower_bound"] = bound_document(program, bounds, found, optimum)
         return out
 
     def text() -> str:
         told = [summary(program, found)]
-        told += [] if optimum is None else [exact_lines(optimum, found)]
+        told += [] if optimum is None else [optimum.text(found)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, o.output, optimum)]
         why = "the model has no file" if program.digest is None else said.why
         return "\n".join([*told, checked_line(said.line, o.checker, why)])
@@ -337,38 +278,4 @@ def report(
 def certificate_document(found: Certificate, line: str | None, o: common.Given) -> dict[str, Any]:
     """A certificate with the name of its file and what a checker said."""
     place = {"file": str(o.output) if o.output else None}
-    return {"certificate": json.loads(found.to_bytes())} | place | document_of(line, o.checker)
-
-
-def exact_lines(found: Exact, certificate: Certificate) -> str:
-    """The bounds of an exact search in words; ``certificate``: the one that is printed with it."""
-    lines = []
-    if found.optimal:
-        less = "forces the output" if found.c == 0 else f"leaves at most {counted(found.c, 'input')} that it depends on"
-        lines.append(f"  optimum {counted(found.upper, 'fixed position')} (exact: no restriction with fewer {less})")
-    else:
-        lines.append(
-            f"  optimum between {found.lower} and {counted(found.upper, 'fixed position')} "
-            "(certified bounds; stopped early)"
-        )
-    if cubes := sum(len(w.cubes) for w in found.witnesses):
-        lines.append(
-            f"  proof   {cubes} witness cubes, each forces another label, and no fewer positions contradict them all"
-        )
-    reached = certificate.c <= found.c and len(certificate.restriction.fixed) == found.upper
-    if not found.confirmed and not reached:
-        text = " ".join(f"{i}:{s}" for i, s in found.restriction.fixed.items())
-        how = "SAT confirms it" if found.witnesses else "running every word confirms it"
-        lines.append(f"          {found.upper} is reached by {text}: {how}, but not the abstract run")
-    return "\n".join(lines)
-
-
-def exact_document(found: Exact) -> dict[str, Any]:
-    """The bounds of an exact search as JSON."""
-    cubes = [{"cubes": [sorted(c.items()) for c in w.cubes]} for w in found.witnesses]
-    return {
-        **parts(found, "lower upper"),
-        "restriction": found.restriction.to_json(),
-        "confirmed": found.confirmed,
-        "witnesses": [parts(w, "label bound") | more for w, more in zip(found.witnesses, cubes, strict=True)],
-    }
+    return {"certificate": found.document()} | place | document_of(line, o.checker)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
 from types import FrameType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,8 @@ from restrict.kernels.notice import on_first_compilation
 
 if TYPE_CHECKING:
     from fractions import Fraction
+
+    from restrict.base.strictjson import Record
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -355,14 +357,7 @@ def stages_on(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda what: tell(what, None)
 
 
-class Saved(Protocol):
-    """A result that has a file."""
-
-    def save(self, path: Path) -> object:
-        """Write the result to a file."""
-
-
-def saved(found: Saved, path: Path | None) -> bool:
+def saved(found: Record, path: Path | None) -> bool:
     """Write a result, if a file is named; Ctrl-C waits for it, and whether it came is the answer."""
     from restrict.kernels.shield import kept
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,10 +47,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
 
 def document(found: Proved | Counterexample | WrongLengths) -> dict[str, Any]:
     """An answer as JSON."""
-    out: dict[str, Any] = {"model": found.automaton.model.name, "claim": found.what, "checked": found.line}
-    out["proof"] = None if found.proof is None else json.loads(found.proof)
-    out["no_proof"] = found.reason or None
-    return out
+    return {"model": found.automaton.model.name, "claim": found.what} | found.evidence.document()
 
 
 def where_defined(found: Proved | Counterexample) -> str:

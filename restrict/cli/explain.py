@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
-
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.cli import common
-from restrict.cli.printer import parts, put
-
-if TYPE_CHECKING:
-    from restrict.optimum.explain import Explanation
-
+from restrict.cli.printer import put
 
 MOST = 1_000_000
 """Explanations that may be asked for."""
@@ -60,43 +53,14 @@ def explain_command(o: common.Given) -> None:
                 "the abstract run confirms no such explanation, so there is no certificate to write; leave out --exact"
             )
         certificate.save(o.output)
-    text = "\n".join(explanation_text(e) for e in found)
     files = {"certificate written to": o.output}
-    put(text, lambda: [explanation_document(e) for e in found], o.as_json, files)
+    put(lambda: "\n".join(e.text() for e in found), lambda: [e.document() for e in found], o.as_json, files)
     if any(e.interrupted for e in found):
         common.leave_interrupted(o.output, "explanation")
 
 
 def _weight(text: str) -> tuple[int, int]:
-
     position, _, cost = text.partition("=")
     if not (position.isdigit() and cost.isdigit() and text.isascii() and len(text) <= 20):
         raise UsageError(f"--weight {text!r}: write POSITION=COST with a positive integer cost")
     return int(position), int(cost)
-
-
-def explanation_text(e: Explanation) -> str:
-    """One explanation in words."""
-    rho = e.restriction
-    given = len(rho.fixed) - len(e.positions)
-    pinned = f" with {given} pinned" if given else ""
-    never = f"the output never changes{pinned}"
-    chosen = " ".join(f"{i}:{rho.fixed[i]}" for i in e.positions) or f"(none: {never})"
-    if e.minimum:
-        kind = "minimum (exact)"
-    else:
-        unknown = "minimal for the abstract run" if e.shrunk else "not shown to be minimal, as the search ended before"
-        kind = {True: "minimal (exact)", False: "not minimal by SAT", None: unknown}[e.minimal]
-    if e.lower and not e.minimum:
-        kind += f" (every explanation weighs at least {e.lower})"
-    checked = "" if e.certificate else "; confirmed by SAT only"
-    force = "forces" if len(e.positions) == 1 else "force"
-    return f"{e.label}: {len(e.positions)} of {rho.n} positions {force} it{pinned}, {kind}{checked}\n  {chosen}"
-
-
-def explanation_document(e: Explanation) -> dict[str, Any]:
-    """One explanation as JSON."""
-    return {
-        **parts(e, "label positions weight lower minimal"),
-        "certificate": json.loads(e.certificate.to_bytes()) if e.certificate else None,
-    }

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import UsageError
-from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import put_file
 
@@ -56,7 +55,7 @@ def import_(o: common.Given) -> None:
         raise UsageError("--json describes the import; say with -o where the model itself is to go")
     found = _import(o.kind, o.file, given)
     assert found.model.content is not None
-    put_file(found.model.content, o.output, text(found, o.output), document(found, o.output), o.as_json)
+    put_file(found.model.content, o.output, lambda: found.text(o.output), lambda: found.document(o.output), o.as_json)
 
 
 def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:
@@ -69,32 +68,3 @@ def _import(kind: str, file: Path, options: dict[str, Any]) -> Imported:
     if "position" in options:
         options["output"] = options.pop("position")
     return import_transformer_program(file, **options)
-
-
-def text(found: Imported, output: Path) -> str:
-    """What was imported, in words."""
-    from restrict.importers.common import shape_of
-
-    model = found.model
-    when = f", defined for {model.when.text}" if model.when is not None and not isinstance(model.when, str) else ""
-    lines = [
-        f"{output}: {model.name}, {counted(len(model.alphabet), 'symbol')}, "
-        f"{counted(len(model.variables), 'variable')}{when}"
-    ]
-    lines.append(f"  {shape_of(model)}")
-    lines.append(f"  output at {'the last' if model.output.position == 'last' else 'every'} position")
-    return "\n".join([*lines, *(f"  {note}" for note in found.notes)])
-
-
-def document(found: Imported, output: Path) -> dict[str, Any]:
-    """What was imported, as JSON."""
-    model = found.model
-    return {
-        "file": str(output),
-        "name": model.name,
-        "sha256": model.digest,
-        "alphabet": list(model.alphabet),
-        "variables": len(model.variables),
-        "output": model.output.position,
-        "notes": list(found.notes),
-    }

@@ -4,27 +4,20 @@ stays light."""
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.base.files import read_bytes, write_bytes
-from restrict.base.wording import counted, joined
 from restrict.cli import common
-from restrict.cli.printer import parts, put
+from restrict.cli.printer import put
 from restrict.cli.terminal import complete_language
 
 if TYPE_CHECKING:
-    from restrict.languages.facts import Facts, Unknown
-    from restrict.languages.growth import Growth
-    from restrict.languages.monoid import Aperiodicity
-    from restrict.languages.protocol import Forcing, Language
+    from restrict.languages.protocol import Language
     from restrict.languages.varieties import Varieties
-
-Answer = TypeVar("Answer")
 
 MAX_LENGTH = 2_000_000
 ANSWERS = {"yes": True, "1": True, "true": True, "no": False, "0": False, "false": False, "": None, "?": None}
@@ -57,7 +50,8 @@ def language(o: common.Given) -> None:
     """
     from restrict.all_lengths.verify import named
     from restrict.languages import source
-    from restrict.languages.facts import Unknown, facts
+    from restrict.languages.consequences import Unknown
+    from restrict.languages.facts import facts
     from restrict.languages.pre import read_pre
 
     if o.listing:
@@ -76,154 +70,10 @@ def language(o: common.Given) -> None:
     known = facts(found, o.length, read_pre(found, o.length, o.pre))
     if o.export is not None:
         write_automaton(found, o.export)
-    put(lambda: text(known), lambda: document(known), o.as_json, {"  automaton written to": o.export})
+    put(known.text, known.document, o.as_json, {"  automaton written to": o.export})
     for what, answer in (("membership", known.into), ("non-membership", known.out)):
         if isinstance(answer, Unknown):
             raise ResourceLimit(f"the cost of forcing {what} is not known: {answer.reason}")
-
-
-# ------------------------------------------------------------ words
-
-
-def text(known: Facts) -> str:
-    """The facts and consequences in words."""
-    from restrict.languages.consequences import consequences
-
-    language, n = known.language, known.n
-    lines = [
-        f"{language.name} ({language.spec}) over {' '.join(language.alphabet)[:60]}, words of {counted(n, 'symbol')}"
-        + ("" if known.pre is None else f", {len(known.pre.fixed)} of them fixed beforehand")
-        + ("" if language.exact else "; answers by search where there is no dynamic programming"),
-        *_forcing("into L", known.into, known),
-        *_forcing("out of L", known.out, known),
-        *_growth("into L", known.growth_in),
-        *_growth("out of L", known.growth_out),
-        f"  star-free          {_aperiodic(known.star_free)}",
-    ]
-    if known.ac0 is not None:
-        lines.append(f"  in AC0             {_aperiodic(known.ac0)}")
-    lines += class_lines(known.classes)
-    most = f"{known.sensitivity} (exact: the most pivotal positions of a word of {counted(n, 'symbol')})"
-    lines.append(f"  sensitivity        {_unknown(known.sensitivity) or most}")
-    lines.append("  what follows")
-    lines += [f"    [{c.theorem}] {c.text}" for c in consequences(known)]
-    return "\n".join(lines)
-
-
-def _unknown(answer: object) -> str:
-    """Why an answer is not known; empty where it is."""
-    from restrict.languages.facts import Unknown
-
-    return f"unknown: {answer.reason}" if isinstance(answer, Unknown) else ""
-
-
-def _forcing(title: str, answer: Any, known: Facts) -> list[str]:
-    from restrict.report.text import fixed_list
-
-    head = f"  force {title:<13}"
-    if answer is None:
-        return [
-            f"{head}impossible (exact: there is no such word" + (" with this pre-restriction)" if known.pre else ")")
-        ]
-    if unknown := _unknown(answer):
-        return [f"{head}{unknown}"]
-    beyond = " beyond the pre-restriction" if known.pre is not None else ""
-    lines = [f"{head}{counted(answer.cost, 'fixed symbol')}{beyond} (exact minimum; {answer.method})"]
-    if answer.cost:
-        already = known.pre.fixed if known.pre is not None else {}
-        fresh = answer.restriction.release(already)
-        lines.append(f"                     {fixed_list(fresh)}")
-    return lines
-
-
-def _growth(title: str, answer: Any) -> list[str]:
-    head = f"  growth {title:<12}"
-    if unknown := _unknown(answer):
-        return [f"{head}{unknown}"]
-    return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
-
-
-def _aperiodic(answer: Any) -> str:
-    if answer is None:
-        return "unknown: decided for regular languages and the built-in ones only"
-    if unknown := _unknown(answer):
-        return unknown
-    if answer.aperiodic:
-        return f"yes (exact; {answer.method})"
-    shown = ""
-    if answer.word is not None:
-        shown = (
-            f"; the word {joined(answer.word)} permutes {counted(len(answer.states), 'state')} of the minimal automaton"
-        )
-    return f"no (exact; {answer.method}{shown})"
-
-
-# ------------------------------------------------------------ JSON
-
-
-def document(known: Facts) -> dict[str, Any]:
-    """The facts and consequences as JSON."""
-    from restrict.languages.consequences import consequences
-
-    return {
-        "language": parts(known.language, "name spec alphabet exact"),
-        "n": known.n,
-        "pre": None if known.pre is None else known.pre.to_json(),
-        "forcing": {at: _or_unknown(x, _forcing_document) for at, x in (("in", known.into), ("out", known.out))},
-        "growth": {
-            at: _or_unknown(x, _growth_document) for at, x in (("in", known.growth_in), ("out", known.growth_out))
-        },
-        "star_free": _or_unknown(known.star_free, _aperiodic_document),
-        "ac0": _or_unknown(known.ac0, _aperiodic_document),
-        "classes": classes_document(known.classes),
-        "sensitivity": _or_unknown(known.sensitivity, int),
-        "consequences": [vars(c) for c in consequences(known)],
-    }
-
-
-def _or_unknown(answer: Answer | Unknown, document: Callable[[Answer], Any]) -> Any:
-    """The answer as JSON, or why it is not known."""
-    from restrict.languages.facts import Unknown
-
-    return {"unknown": answer.reason} if isinstance(answer, Unknown) else document(answer)
-
-
-def _forcing_document(answer: Forcing | None) -> dict[str, Any]:
-    if answer is None:
-        return {"possible": False}
-    rho = answer.restriction.to_json()
-    return {"possible": True, "cost": answer.cost, "restriction": rho, "method": answer.method}
-
-
-def _growth_document(answer: Growth) -> dict[str, Any]:
-    return {
-        "period": answer.period,
-        "cases": [vars(c) | {"rate": None if c.rate is None else str(c.rate)} for c in answer.cases],
-        "proof": answer.proof,
-        "exact": answer.exact and parts(answer.exact, "values growth"),
-    }
-
-
-def _aperiodic_document(answer: Aperiodicity | None) -> dict[str, Any] | None:
-    if answer is None:
-        return None
-    return {"holds": answer.aperiodic} | parts(answer, "method word states")
-
-
-def class_lines(found: Varieties | None) -> list[str]:
-    """The classes in words, without star-freeness, which has a line of its own."""
-    if found is None:
-        return []
-    lines = [f"  {each.name:<18} {each.text()}" for each in found.classes if each.name != "star-free"]
-    return [*lines, f"  dot-depth          {found.dot_depth()}"]
-
-
-def classes_document(found: Varieties | None) -> dict[str, Any] | None:
-    """The classes as JSON."""
-    if found is None:
-        return None
-    classes = {each.name: {"holds": each.holds, "reason": each.reason} for each in found.classes}
-    return {"classes": classes, "dot_depth": {"least": found.least, "most": found.most}}
 
 
 def of_language(language: Language) -> Varieties:
@@ -246,8 +96,8 @@ def without_length(language: Language, export: Path | None, as_json: bool) -> No
     if export is not None:
         write_automaton(language, export)
     free = next(each for each in found.classes if each.name == "star-free")
-    lines = [language.spec, f"  {free.name:<18} {free.text()}", *class_lines(found)]
-    content = {"language": language.spec, **(classes_document(found) or {})}
+    lines = [language.spec, f"  {free.name:<18} {free.text()}", *found.lines()]
+    content = {"language": language.spec, **found.document()}
     put("\n".join(lines), content, as_json, {"  automaton written to": export})
 
 
@@ -271,7 +121,7 @@ def compare_table(path: Path, as_json: bool) -> None:
         lines.append(f"{spec}: {'as expected' if not differ else 'not as expected'}; dot-depth {found.dot_depth()}")
         lines += [f"  {each.name:<18} {each.text()}" for each in differ]
         wrong += [spec] if differ else []
-    content = [{"language": spec, **(classes_document(found) or {})} for spec, found, _ in rows]
+    content = [{"language": spec, **found.document()} for spec, found, _ in rows]
     put("\n".join(lines), content, as_json)
     if wrong:
         raise NotEstablished(f"{path}: {len(wrong)} of {len(rows)} languages are not as expected, first {wrong[0]}")

@@ -27,7 +27,7 @@ def put(text: Any, document: Any, as_json: bool, files: Files | None = None, *, 
 
 
 def put_file(
-    content: bytes, output: Path | None, text: str, document: Any, as_json: bool, *, wide: bool = False
+    content: bytes, output: Path | None, text: Any, document: Any, as_json: bool, *, wide: bool = False
 ) -> None:
     """Print a file's content, or write it where a file is named, and print an answer about it."""
     if output is None:
@@ -57,12 +57,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def parts(thing: object, names: str) -> dict[str, Any]:
-    """Some attributes by their names, which spaces separate; tuples as lists."""
-    found = {name: getattr(thing, name) for name in names.split()}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
 def number(x: float | None) -> str:

@@ -24,9 +24,10 @@ DRAWINGS = (
 def report(o: common.Given) -> None:
     """Write a report of FILE: one HTML page that needs no network.
 
-    FILE is a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, the
-    rows of a sweep, or what `restrict soft influence --json` printed. The page shows the claim, inputs, layers and
-    attention before and after; point at a node for its values, dependencies and candidates.
+    FILE is a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft certificate, a
+    verdict on a trained model, the rows of a sweep, or what `restrict soft influence --json` printed. The page shows
+    the claim, inputs, layers and attention before and after; point at a node for its values, dependencies and
+    candidates.
     """
     from restrict.report.drawing import check_ending, save
     from restrict.report.page import need_jinja

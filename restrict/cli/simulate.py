@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from restrict.base.errors import RestrictError, UsageError
-from restrict.base.wording import at_most, counted
+from restrict.base.wording import at_most, counted, parts
 from restrict.cli import common
-from restrict.cli.printer import parts, put
+from restrict.cli.printer import put
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -82,8 +82,7 @@ def _forced(o: common.Given, fix: dict[int, str] | None) -> None:
             loaded, o.n, decision_of(loaded, o.label), inputs=words, fixed=fixed, seconds=o.seconds,
             check=not o.no_recheck, told=o.inputs or "all words", tell=tell,
         )  # fmt: skip
-    document = found.document() | {"verified": found.verified, "stopped": found.stopped}
-    _finish(found, document, found.stopped, o)
+    _finish(found, found.summary, found.stopped, o)
 
 
 def _finish(found: Any, document: Any, stopped: str | None, o: common.Given) -> None:

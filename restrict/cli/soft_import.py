@@ -12,8 +12,7 @@ from restrict.cli.common import FILE, JSON, Given, Whole, command, file_option, 
 from restrict.cli.printer import put
 
 if TYPE_CHECKING:
-    from restrict.soft.importers import Comparison, Imported, Options
-    from restrict.soft.importers.gpt2_names import Written
+    from restrict.soft.importers import Options
 
 SYMBOLS = "letters side by side, or separated by spaces"
 
@@ -72,7 +71,14 @@ def import_command(o: Given) -> None:
     made = None if o.weights is None else save_gpt2_names(found, o.weights)
     if o.output is not None:
         found.model.save(o.output)
-    put(lambda: text(found, agreed, made, o), lambda: document(found, agreed, made, o), o.as_json)
+    told = [found.text(), *(found.doubts() if agreed is None else agreed.lines())]
+    told += [] if made is None else made.lines(o.weights)
+    told += [] if o.output is None else [f"{found.model!r} in {o.output}"]
+    document = found.document()
+    place: dict[str, Any] = {} if o.output is None else {"file": str(o.output)}
+    place |= {} if made is None else {"weights": str(o.weights), "read_out": made.read_out, "notes": list(made.notes)}
+    first = {key: document[key] for key in ("name", "sha256")}
+    put("\n".join(told), first | place | document | {"compared": agreed and vars(agreed)}, o.as_json)
 
 
 GIVEN = (
@@ -102,42 +108,3 @@ def options_of(o: Given) -> Options:
 def symbols_of(text: str) -> list[str]:
     """The symbols of an option."""
     return text.split() if " " in text.strip() else list(text)
-
-
-def document(found: Imported, agreed: Comparison | None, made: Written | None, o: Given) -> dict[str, Any]:
-    """What --json prints."""
-    model = found.model
-    told: dict[str, Any] = {"name": model.name, "sha256": model.digest}
-    told |= {} if o.output is None else {"file": str(o.output)}
-    if made is not None:
-        told |= {"weights": str(o.weights), "read_out": made.read_out, "notes": list(made.notes)}
-    told |= {"symbols": len(model.alphabet), "layout": found.layout, "settings": [vars(s) for s in found.settings]}
-    return told | {"compared": None if agreed is None else vars(agreed)}
-
-
-def text(found: Imported, agreed: Comparison | None, made: Written | None, o: Given) -> str:
-    """What is said without --json: every setting with its origin, then the comparison."""
-    names = max(len(s.name) for s in found.settings)
-    values = max(len(s.value[:40]) for s in found.settings)
-    told = [f"  {s.name:<{names}}  {s.value:<{values}}  {s.text()}" for s in found.settings]
-    if agreed is not None:
-        told.append(
-            f"compared: {agreed.numbers} logits of {agreed.words} words differ by at most {agreed.difference:.3g} "
-            f"(allowed {agreed.allowed:.3g})"
-        )
-        if agreed.cut:
-            told.append(
-                f"compared without tokens at the end that no word has, such as EOS: {agreed.cut} of these words"
-            )
-        if agreed.untold:
-            told.append(f"the record does not tell these apart from what was taken: {'; '.join(agreed.untold[:6])}")
-    elif found.assumed:
-        told.append(
-            f"{len(found.assumed)} settings are assumed; --compare RECORD with recorded logits excludes wrong ones"
-        )
-    if made is not None:
-        told += [f"note: {note}" for note in made.notes]
-        told.append(f"the same numbers with GPT-2's names in {o.weights}, which restrict soft verify reads")
-    if o.output is not None:
-        told.append(f"{found.model!r} in {o.output}")
-    return "\n".join(told)

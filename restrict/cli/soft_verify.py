@@ -12,7 +12,6 @@ import click
 
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes
-from restrict.base.wording import at_least, counted
 from restrict.cli import common
 from restrict.cli.printer import put
 
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
     from restrict.soft.trained.given import Proved
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
-
-
-LISTED = 8
-"""Undecided cases that are printed."""
-WORD = 120
-"""Symbols of a wrong word that are printed, where no length was given."""
 
 
 class Upto(common.Whole):
@@ -107,7 +100,7 @@ def verify_trained_command(o: common.Given) -> None:
 
         content, length = read_bytes(o.certificate), None if o.all_lengths else o.n
         said = proved(content, loaded, graph, length, language=language, name=str(o.certificate))
-        put(lambda: proved_text(said), lambda: proved_document(said), o.as_json)
+        put(said.text, said.summary, o.as_json)
         leave(said, "the certificate goes no further")
         return
     with common.stages_on(f"{loaded.name[:40]}, {'every length' if o.all_lengths else f'n = {o.n}'}") as tell:
@@ -130,7 +123,7 @@ def verify_trained_command(o: common.Given) -> None:
     if o.output is not None and found.proves:
         found.save(o.output)
     files = {"certificate in": o.output if found.proves else None}
-    put(lambda: text(found, line), lambda: document(found, line), o.as_json, files)
+    put(lambda: found.text(line), lambda: found.summary(line), o.as_json, files)
     leave(found)
 
 
@@ -176,149 +169,6 @@ def leave(found: Verdict | EveryLength | Proved, why: str = "see the cases above
     if getattr(found, "stopped", None) == "interrupted":
         sys.exit(common.say("interrupted; what is decided stands above", 130))
     if found.status == "open":
-        n = longest(found)
-        where = "at every length" if n is None else f"up to {n}"
+        where = "at every length" if found.asked is None else f"up to {found.asked}"
         why = why if getattr(found, "open", True) else "no case was reached"
         sys.exit(common.say(f"{found.model.name}: not decided {where}; {why}", 5))
-
-
-def longest(found: Verdict | EveryLength | Proved) -> int | None:
-    """The length up to which an answer was asked for; None for every length."""
-    return getattr(found, "n", None)
-
-
-def symbol(found: Verdict | EveryLength, a: int) -> str:
-    """The name of a symbol; the start token's for -1."""
-    if a < 0 and found.model.reader is not None:
-        return found.model.vocab[found.model.reader]
-    return "the start" if a < 0 else found.model.symbols[a]
-
-
-def document(found: Verdict | EveryLength, line: str | None) -> dict[str, Any]:
-    """The answer for machines. For every length ``upto`` is null where all are decided, and a case has no position."""
-    model, n = found.model, longest(found)
-    every: dict[str, Any] = {} if n is not None else {"blocks": [list(block) for block in getattr(found, "blocks", ())]}
-    return {
-        "model": model.name,
-        "sha256": model.sha256,
-        "language": found.language,
-        **({} if n is None else {"n": n}),
-        "status": found.status,
-        "upto": found.upto,
-        **every,
-        "cases": len(found.cases),
-        "cells": sum(case.cells for case in found.cases),
-        "memory": list(found.memory),
-        "seconds": round(found.seconds, 3),
-        "stopped": found.stopped,
-        "checked": line,
-        "float32": rounded(found),
-        "wrong": wrong_document(found),
-        "open": [
-            {**({} if n is None else {"position": case.key[0]}), "symbol": symbol(found, case.key[1]),
-             "state": case.key[2], "label": model.labels[case.label], "bound": case.least}
-            for case in found.open
-        ],
-    }  # fmt: skip
-
-
-def wrong_document(found: Verdict | EveryLength | Proved) -> dict[str, Any] | None:
-    """A wrong word for machines."""
-    if (wrong := found.wrong) is None:
-        return None
-    model, length = found.model, {} if longest(found) is not None else {"length": len(wrong.word)}
-    return {
-        "word": [model.symbols[s] for s in wrong.word], **length, "label": model.labels[wrong.label],
-        "logit": wrong.logit, "shortest": found.shortest,
-    }  # fmt: skip
-
-
-def asked(found: Verdict | EveryLength | Proved) -> str:
-    """The lengths that were asked for."""
-    n = longest(found)
-    return "every length" if n is None else f"n = 0 .. {n}"
-
-
-def text(found: Verdict | EveryLength, line: str | None) -> str:
-    """The answer in words."""
-    n, cells = longest(found), sum(case.cells for case in found.cases)
-    told = [f"{found.model.name} on {found.language}, {asked(found)}: {found.status} "
-            f"({counted(len(found.cases), 'case')}, {counted(cells, 'cell')}, {found.seconds:.1f} s)"]  # fmt: skip
-    told += [] if found.graph.empty else ["no start token: nothing is asked behind the empty word"]
-    told += [*(f"memory: {what}" for what in found.memory), *decided(found), *as_run(found), *wrong_word(found)]
-    if found.stopped is not None:
-        told.append(f"stopped: {found.stopped}")
-    for case in found.open[:LISTED]:
-        i, a, q = case.key
-        where = "open at every length: " if n is None else f"open: position {i}, "
-        told.append(f"{where}symbol {symbol(found, a)}, state {q}: "
-                    f"{found.model.labels[case.label]} reaches {case.least:.3g} only")  # fmt: skip
-    if len(found.open) > LISTED:
-        told.append(f"open: {len(found.open) - LISTED} more cases")
-    told.append(line or "not checked: a search in floats, not a proof")
-    return "\n".join(told)
-
-
-def proved_document(found: Proved) -> dict[str, Any]:
-    """What a given certificate proves, for machines."""
-    return {
-        "model": found.model.name, "sha256": found.model.sha256, "language": found.language, "n": found.n,
-        "status": found.status, "upto": found.upto, "wrong": wrong_document(found), "checked": found.line,
-    }  # fmt: skip
-
-
-def proved_text(found: Proved) -> str:
-    """What a given certificate proves, in words."""
-    told = f"{found.model.name} on {found.language}, {asked(found)}: {found.status}, by the given certificate"
-    return "\n".join([told, *decided(found), *wrong_word(found), found.line])
-
-
-def rounded(found: Verdict | EveryLength) -> dict[str, Any] | None:
-    """What is right as run: margin and rounding are those of a label's logit times the last deviation."""
-    run = getattr(found, "float32", None)
-    if run is None or run.closest is None:
-        return None
-    near = run.closest
-    found_to = min(run.upto, found.upto if found.upto is not None else run.upto)
-    return {"upto": found_to, "ratio": float(near.ratio), "margin": float(near.least), "rounding": float(near.error),
-            "position": near.key[0]}  # fmt: skip
-
-
-def as_run(found: Verdict | EveryLength) -> list[str]:
-    """What is said of executions in float32."""
-    if (said := rounded(found)) is None or said["upto"] < 0:
-        return []
-    whole = found.status == "right" and said["upto"] == found.upto
-    which = "every prefix" if whole else f"prefixes of at most {said['upto']} symbols"
-    return [
-        f"right as run in float32: {which}; every margin is at least {at_least(said['ratio'], 3)} times its rounding "
-        f"({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this engine's bound)"
-    ]
-
-
-def decided(found: Verdict | EveryLength | Proved) -> list[str]:
-    """What is said of the prefixes that are right, where it is not all that was asked for."""
-    if found.upto is None:
-        return ["every prefix of every word that may come is right, whatever its length"]
-    limited = longest(found) is None or found.status == "open"
-    if found.upto >= 0:
-        return [f"every prefix of at most {found.upto} symbols is right"] if limited else []
-    return ["nothing is decided"] if longest(found) is not None and limited else []
-
-
-def wrong_word(found: Verdict | EveryLength | Proved) -> list[str]:
-    """The word behind which the model is wrong."""
-    if (wrong := found.wrong) is None:
-        return []
-    word = [found.model.symbols[s] for s in wrong.word]
-    most = WORD if longest(found) is None else len(word)
-    more = f" ... ({len(word)} symbols)" if len(word) > most else ""
-    which = "no shorter prefix is wrong" if found.shortest else "a shorter one may be wrong"
-    want = found.graph.want[found.graph.state(wrong.word)]  # of a logit near to 0 a float may have the other sign
-    told = f"wanted {'positive' if wrong.label in want else 'negative'}"
-    if found.graph.greatest:
-        told = f"above every wanted one: {' '.join(found.model.labels[k] for k in sorted(want))}"
-    return [
-        f"wrong behind: {' '.join(word[:most]) or 'the empty word'}{more}",
-        f"length {len(word)} ({which}): logit of {found.model.labels[wrong.label]} is {wrong.logit:.4g}, {told}",
-    ]

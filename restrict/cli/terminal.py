@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TextIO
 
@@ -77,19 +77,15 @@ def error_line(line: str, stream: TextIO) -> str:
 # ---------------------------------------------------------------- completion
 
 
-def complete_model(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    """What can follow where MODEL is asked for: built-in names and files."""
-    return _names(start, MODELS)
+Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def complete_soft_model(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    """What can follow where a softmax model is asked for: its built-in names and files."""
-    return _names(start, SOFT_MODELS)
+def _completing(known: Iterable[str]) -> Completion:
+    """What can follow where something with known names is asked for: these, and files."""
+    return lambda _context, _parameter, start: _names(start, known)
 
 
-def complete_language(_context: click.Context, _parameter: click.Parameter, start: str) -> list[CompletionItem]:
-    """What can follow where a language is asked for."""
-    return _names(start, LANGUAGES)
+complete_model, complete_soft_model, complete_language = map(_completing, (MODELS, SOFT_MODELS, LANGUAGES))
 
 
 def _names(start: str, known: Iterable[str]) -> list[CompletionItem]:

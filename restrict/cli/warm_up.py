@@ -19,9 +19,10 @@ def warm_up(o: common.Given) -> None:
     """
     from restrict.base.blocks import cores
     from restrict.kernels.cache import folder, forms
-    from restrict.sweep.exercises import EXERCISES, warm
 
     if not o.listed:
+        from restrict.sweep.exercises import EXERCISES, warm
+
         for _ in shown(warm(o.jobs or cores()), len(EXERCISES)):
             pass
     place, count = folder(), forms()

@@ -156,7 +156,7 @@ def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune
         return found
     checked = "" if proof.line is None else ", verified by the trusted checker"
     reason = f"recognises {language.name} at every length (proved: its automaton is the language's{checked})"
-    return Immune(found.model_name, found.language, found.n, reason, True, found.example)
+    return Immune(found.model_name, found.language, found.n, reason, found.example, exact=True)
 
 
 def _exact(task: Task, language: Language) -> Refutation | Immune | Unfinished | None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from restrict.abstract.all_positions import supported
 from restrict.base.arrays import I64
@@ -81,6 +81,36 @@ class Everywhere:
     def worth(self) -> tuple[int, float]:
         """The greatest and the mean number of dependencies: at the same free share, smaller is better."""
         return self.certificate.c, self.mean
+
+    def text(self, trace: bool = False) -> str:
+        """How it was found, in words.
+
+        Args:
+            trace: with the stages of the lemma beside their bounds, and the layers as in the paper's Figure 1.
+
+        Returns:
+            Lines.
+        """
+        out = [f"  method  {self.method}"]
+        if not trace:
+            return out[0]
+        out.append(f"  how     {self.how}")
+        out.append(f"  mean    {self.mean:.1f} (certified bounds on the dependencies, mean over the positions)")
+        for layer, step in enumerate(self.stages, 1):
+            out += step.lines(layer)
+        if self.trace:
+            out.append("layer  heads  captured  constant  values  dependencies: mean   99 %    max  fixed for it")
+            out += [layer.line() for layer in self.trace]
+        return "\n".join(out)
+
+    def document(self) -> dict[str, Any]:
+        """How it was found, as JSON.
+
+        Returns:
+            An object.
+        """
+        stages = [step.document() for step in self.stages]
+        return {"method": self.method, "mean": self.mean, "trace": [vars(t) for t in self.trace], "stages": stages}
 
     def __repr__(self) -> str:
         return f"Everywhere({self.certificate!r}, mean={self.mean:.1f}, by {self.method})"

@@ -14,7 +14,8 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, ResourceLimit, UsageError, quote
-from restrict.certificate.claimed import Claimed, Weights, Written
+from restrict.base.strictjson import Record
+from restrict.certificate.claimed import Claimed, Weights
 from restrict.certificate.refutation import Refutation
 from restrict.elaboration.trusted import trusted_check
 from restrict.model.arguments import the_model
@@ -28,9 +29,7 @@ ENTRIES = 1 << 22
 """The most values of a callable that are tabulated."""
 
 
-def check(
-    model: Model | Weights, certificate: Claimed | Written, *, fast: bool = False, limit: int | None = None
-) -> str:
+def check(model: Model | Weights, certificate: Record, *, fast: bool = False, limit: int | None = None) -> str:
     """Verify a certificate, a refutation or a lower bound; or what is shown at every length, or of a softmax model.
 
     The trusted checker (restrict/checker) reads the bytes of both; at one length its kernel decides. A model built from
@@ -58,7 +57,7 @@ def check(
     content = getattr(model, "content", None)
     if not isinstance(content, bytes):
         the_model(model)
-    if not hasattr(certificate, "to_bytes") or isinstance(certificate, int):  # a number has bytes, too
+    if not isinstance(certificate, Record):
         raise UsageError(
             f"expected a Certificate, a Refutation or a LowerBound, not {quote(certificate)}; "
             "restrict.load_certificate reads a certificate's file"

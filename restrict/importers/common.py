@@ -8,6 +8,7 @@ from typing import Any
 
 from restrict.base.errors import ModelError, ResourceLimit
 from restrict.base.files import read_bytes, write_bytes
+from restrict.base.wording import counted
 from restrict.model.document import Variable, model
 from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Model
@@ -38,6 +39,42 @@ class Imported:
         """
         assert self.model.content is not None
         write_bytes(Path(path), self.model.content)
+
+    def text(self, place: Path) -> str:
+        """What was imported, in words.
+
+        Args:
+            place: the file that it is written to.
+
+        Returns:
+            Lines.
+        """
+        model = self.model
+        when = f", defined for {model.when.text}" if model.when is not None and not isinstance(model.when, str) else ""
+        symbols, variables = counted(len(model.alphabet), "symbol"), counted(len(model.variables), "variable")
+        where = "the last" if model.output.position == "last" else "every"
+        lines = [f"{place}: {model.name}, {symbols}, {variables}{when}", f"  {shape_of(model)}"]
+        return "\n".join([*lines, f"  output at {where} position", *(f"  {note}" for note in self.notes)])
+
+    def document(self, place: Path) -> dict[str, Any]:
+        """What was imported, as JSON.
+
+        Args:
+            place: the file that it is written to.
+
+        Returns:
+            An object.
+        """
+        model = self.model
+        return {
+            "file": str(place),
+            "name": model.name,
+            "sha256": model.digest,
+            "alphabet": list(model.alphabet),
+            "variables": len(model.variables),
+            "output": model.output.position,
+            "notes": list(self.notes),
+        }
 
     def __repr__(self) -> str:
         return f"Imported({self.model!r}, {len(self.notes)} notes)"

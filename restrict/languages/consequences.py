@@ -1,4 +1,4 @@
-"""What the facts about a language imply for transformers, each statement with the theorem behind it.
+"""The facts about a language, and what they imply for transformers, each statement with the theorem behind it.
 
 The theorems speak about different machines; the statements say which:
 
@@ -16,13 +16,17 @@ Averaging, counting and soft attention are outside all of these.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+from restrict.base.wording import counted, fixed_spans, parts
 from restrict.languages.dyck import Dyck
-from restrict.languages.facts import Facts
 from restrict.languages.growth import Growth
 from restrict.languages.monoid import Aperiodicity
+from restrict.languages.protocol import Forcing, Language
 from restrict.languages.regular import Regular
 from restrict.languages.shuffle import ShuffleDyck
+from restrict.languages.varieties import Varieties
+from restrict.model.restriction import Restriction
 
 HAHN = "Hahn 2020, Theorem 1"
 COROLLARY = "Hahn 2020, Theorem 1 and Corollary 2"
@@ -35,6 +39,115 @@ SINUSOIDAL = "masked unique hard attention with sinusoidal position embeddings"
 MACHINE = (
     "hard-attention transformer with fixed layers and heads, whatever its position embeddings, right at all lengths"
 )
+
+
+UNDECIDED = "unknown: decided for regular languages and the built-in ones only"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """No answer, and why."""
+
+    reason: str
+
+    def text(self) -> str:
+        """That it is not known, in words."""
+        return f"unknown: {self.reason}"
+
+    def document(self) -> dict[str, str]:
+        """That it is not known, as JSON."""
+        return {"unknown": self.reason}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A language at length ``n``. ``into`` and ``out`` are the forcing costs of membership and non-membership, under
+    ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction. ``star_free``, ``ac0``
+    and ``classes`` are ``None`` where the question does not arise: the language is not known to be regular."""
+
+    language: Language
+    n: int
+    pre: Restriction | None
+    into: Forcing | Unknown | None
+    out: Forcing | Unknown | None
+    growth_in: Growth | Unknown
+    growth_out: Growth | Unknown
+    star_free: Aperiodicity | Unknown | None
+    ac0: Aperiodicity | Unknown | None
+    sensitivity: int | Unknown
+    classes: Varieties | None
+
+    def text(self) -> str:
+        """The facts and what follows from them, in words.
+
+        Returns:
+            Lines.
+        """
+        language, n, most = self.language, self.n, self.sensitivity
+        words = counted(n, "symbol")
+        lines = [
+            f"{language.name} ({language.spec}) over {' '.join(language.alphabet)[:60]}, words of {words}"
+            + ("" if self.pre is None else f", {len(self.pre.fixed)} of them fixed beforehand")
+            + ("" if language.exact else "; answers by search where there is no dynamic programming"),
+            *self._forcing("into L", self.into),
+            *self._forcing("out of L", self.out),
+            *_growth("into L", self.growth_in),
+            *_growth("out of L", self.growth_out),
+            f"  star-free          {UNDECIDED if self.star_free is None else self.star_free.text()}",
+            *([] if self.ac0 is None else [f"  in AC0             {self.ac0.text()}"]),
+            *([] if self.classes is None else self.classes.lines()),
+            "  sensitivity        "
+            + (
+                most.text() if isinstance(most, Unknown)
+                else f"{most} (exact: the most pivotal positions of a word of {words})"
+            ),
+            "  what follows",
+        ]  # fmt: skip
+        return "\n".join([*lines, *(f"    [{c.theorem}] {c.text}" for c in consequences(self))])
+
+    def document(self) -> dict[str, Any]:
+        """The facts and what follows from them, as JSON.
+
+        Returns:
+            An object.
+        """
+        costs, most = {"in": self.into, "out": self.out}, self.sensitivity
+        return {
+            "language": parts(self.language, "name spec alphabet exact"),
+            "n": self.n,
+            "pre": None if self.pre is None else self.pre.to_json(),
+            "forcing": {at: {"possible": False} if x is None else x.document() for at, x in costs.items()},
+            "growth": {"in": self.growth_in.document(), "out": self.growth_out.document()},
+            "star_free": self.star_free and self.star_free.document(),
+            "ac0": self.ac0 and self.ac0.document(),
+            "classes": self.classes and self.classes.document(),
+            "sensitivity": most.document() if isinstance(most, Unknown) else int(most),
+            "consequences": [vars(c) for c in consequences(self)],
+        }
+
+    def _forcing(self, title: str, answer: Forcing | Unknown | None) -> list[str]:
+        head = f"  force {title:<13}"
+        if answer is None:
+            under = " with this pre-restriction" if self.pre else ""
+            return [f"{head}impossible (exact: there is no such word{under})"]
+        if isinstance(answer, Unknown):
+            return [f"{head}{answer.text()}"]
+        beyond = " beyond the pre-restriction" if self.pre is not None else ""
+        lines = [f"{head}{counted(answer.cost, 'fixed symbol')}{beyond} (exact minimum; {answer.method})"]
+        if answer.cost:
+            fresh = answer.restriction.release(self.pre.fixed if self.pre is not None else {})
+            lines.append(f"                     {fixed_spans(fresh.to_json())}")
+        return lines
+
+    def __repr__(self) -> str:
+        return f"Facts({self.language.spec!r}, n={self.n})"
+
+
+def _growth(title: str, answer: Growth | Unknown) -> list[str]:
+    head = f"  growth {title:<12}"
+    if isinstance(answer, Unknown):
+        return [f"{head}{answer.text()}"]
+    return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
 
 
 @dataclass(frozen=True)

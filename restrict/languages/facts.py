@@ -12,7 +12,6 @@ right to left. So the maximum is a longest walk over pairs (state, set), an exac
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
@@ -21,12 +20,13 @@ import numpy as np
 from restrict.base.arrays import I32
 from restrict.base.errors import ResourceLimit
 from restrict.languages.builtin import AnBn, Majority, Palindromes
+from restrict.languages.consequences import Facts, Unknown
 from restrict.languages.dfa import Dfa
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Case, Growth, regular_growth
 from restrict.languages.monoid import Aperiodicity, quasi_aperiodic, star_free
 from restrict.languages.predicate import completions, few
-from restrict.languages.protocol import Forcing, Language, the_language
+from restrict.languages.protocol import Language, the_language
 from restrict.languages.regular import Regular
 from restrict.languages.shuffle import ShuffleDyck
 from restrict.languages.subset import bits, images, repeated
@@ -40,35 +40,6 @@ NOT_REGULAR = "not regular, hence not star-free (a known fact, by pumping)"
 MAX_SETS = 5_000
 MAX_STEPS = 4_000_000_000
 NEVER = np.int32(-(1 << 30))
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """No answer, and why."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class Facts:
-    """A language at length ``n``. ``into`` and ``out`` are the forcing costs of membership and non-membership, under
-    ``pre`` if given (``None``: no such word exists); the growth is without a pre-restriction. ``star_free``, ``ac0``
-    and ``classes`` are ``None`` where the question does not arise: the language is not known to be regular."""
-
-    language: Language
-    n: int
-    pre: Restriction | None
-    into: Forcing | Unknown | None
-    out: Forcing | Unknown | None
-    growth_in: Growth | Unknown
-    growth_out: Growth | Unknown
-    star_free: Aperiodicity | Unknown | None
-    ac0: Aperiodicity | Unknown | None
-    sensitivity: int | Unknown
-    classes: Varieties | None
-
-    def __repr__(self) -> str:
-        return f"Facts({self.language.spec!r}, n={self.n})"
 
 
 def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:

@@ -29,12 +29,14 @@ from fractions import Fraction
 from functools import reduce
 from math import lcm
 from operator import or_
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
 from restrict.base.arrays import I64, Bools
 from restrict.base.errors import ResourceLimit
+from restrict.base.wording import parts
 from restrict.languages.dfa import Dfa
 from restrict.languages.quasilinear import NEVER, QuasiLinear, least_costs
 from restrict.languages.subset import SubsetGraph, bits, images, subset_graph
@@ -78,6 +80,15 @@ class Growth:
     def period(self) -> int:
         """The number of residues told apart."""
         return len(self.cases)
+
+    def document(self) -> dict[str, Any]:
+        """The growth as JSON."""
+        return {
+            "period": self.period,
+            "cases": [vars(c) | {"rate": None if c.rate is None else str(c.rate)} for c in self.cases],
+            "proof": self.proof,
+            "exact": self.exact and parts(self.exact, "values growth"),
+        }
 
     def lines(self) -> list[tuple[str, str]]:
         """Pairs (lengths, what holds there), equal cases together."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit
-from restrict.base.wording import counted, install
+from restrict.base.wording import counted, install, joined, parts
 from restrict.languages.dfa import Dfa
 from restrict.languages.walk import until_repeat
 
@@ -43,6 +43,18 @@ class Aperiodicity:
     method: str
     word: tuple[str, ...] | None = None
     states: tuple[int, ...] = ()
+
+    def text(self) -> str:
+        """Whether it is, in words."""
+        shown = ""
+        if self.word is not None and not self.aperiodic:
+            states = counted(len(self.states), "state")
+            shown = f"; the word {joined(self.word)} permutes {states} of the minimal automaton"
+        return f"{'yes' if self.aperiodic else 'no'} (exact; {self.method}{shown})"
+
+    def document(self) -> dict[str, Any]:
+        """Whether it is, as JSON."""
+        return {"holds": self.aperiodic} | parts(self, "method word states")
 
 
 def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:

@@ -50,6 +50,10 @@ class Forcing:
     restriction: Restriction
     method: str
 
+    def document(self) -> dict[str, Any]:
+        """The cost as JSON."""
+        return {"possible": True, "cost": self.cost, "restriction": self.restriction.to_json(), "method": self.method}
+
     def __repr__(self) -> str:
         return f"Forcing({'in' if self.member else 'out'}, n={self.n}, cost={self.cost})"
 

@@ -57,6 +57,16 @@ class Varieties:
     least: int | None
     most: int | None
 
+    def lines(self) -> list[str]:
+        """The classes in words, without star-freeness, which has a line of its own."""
+        lines = [f"  {each.name:<18} {each.text()}" for each in self.classes if each.name != "star-free"]
+        return [*lines, f"  dot-depth          {self.dot_depth()}"]
+
+    def document(self) -> dict[str, Any]:
+        """The classes as JSON."""
+        classes = {each.name: {"holds": each.holds, "reason": each.reason} for each in self.classes}
+        return {"classes": classes, "dot_depth": {"least": self.least, "most": self.most}}
+
     def dot_depth(self) -> str:
         """The dot-depth in words."""
         if self.least is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from restrict.base.errors import indices_of
 from restrict.base.files import naming
-from restrict.base.htmltable import grid_table
+from restrict.base.htmltable import Shown, Table
 from restrict.base.wording import counted, symbols_of
 from restrict.model.graph import program_graph
 from restrict.model.instance import Instance
@@ -62,7 +62,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(Shown):
     """A program for every length ``n``. ``content`` and ``digest`` are the bytes it was read from and their SHA-256,
     or ``None``.
 
@@ -173,7 +173,8 @@ class Model:
             word = [STAR if symbol == "*" else symbol for symbol in word]
         return indices_of(word, self.alphabet, " of the input")
 
-    def _repr_html_(self) -> str:
+    def facts(self) -> Table:
+        """What a notebook shows: the variables."""
         rows = []
         for v in self.variables:
             read = ", ".join(f"{role} {name}" for role, name in references(v))
@@ -182,7 +183,7 @@ class Model:
             )
         symbols = counted(len(self.alphabet), "symbol")
         title = f"{self.name}: {symbols}, output {self.output.variable} ({self.output.position})"
-        return grid_table(title, ("variable", "kind", "reads", "mask", "ties"), rows)
+        return Table(title, rows, ("variable", "kind", "reads", "mask", "ties"))
 
     def __repr__(self) -> str:
         symbols, variables = counted(len(self.alphabet), "symbol"), counted(len(self.variables), "variable")

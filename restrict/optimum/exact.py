@@ -23,11 +23,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from restrict.base.deadline import OutOfTime, Progress
 from restrict.base.errors import ResourceLimit
+from restrict.base.wording import counted, parts
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm
 from restrict.model.arguments import the_integer
@@ -93,6 +95,45 @@ class Exact:
     def confirmed(self) -> bool:
         """Whether the abstract run confirms ``restriction``."""
         return self.certificate is not None
+
+    def text(self, printed: Certificate) -> str:
+        """The bounds in words.
+
+        Args:
+            printed: the certificate that is printed with them.
+
+        Returns:
+            Lines.
+        """
+        upper = counted(self.upper, "fixed position")
+        if self.optimal:
+            less = f"leaves at most {counted(self.c, 'input')} that it depends on" if self.c else "forces the output"
+            lines = [f"  optimum {upper} (exact: no restriction with fewer {less})"]
+        else:
+            lines = [f"  optimum between {self.lower} and {upper} (certified bounds; stopped early)"]
+        if cubes := sum(len(w.cubes) for w in self.witnesses):
+            each = "each forces another label, and no fewer positions contradict them all"
+            lines.append(f"  proof   {cubes} witness cubes, {each}")
+        reached = printed.c <= self.c and len(printed.restriction.fixed) == self.upper
+        if not self.confirmed and not reached:
+            text = " ".join(f"{i}:{s}" for i, s in self.restriction.fixed.items())
+            how = "SAT confirms it" if self.witnesses else "running every word confirms it"
+            lines.append(f"          {self.upper} is reached by {text}: {how}, but not the abstract run")
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """The bounds as JSON.
+
+        Returns:
+            An object.
+        """
+        cubes = [{"cubes": [sorted(c.items()) for c in w.cubes]} for w in self.witnesses]
+        return {
+            **parts(self, "lower upper"),
+            "restriction": self.restriction.to_json(),
+            "confirmed": self.confirmed,
+            "witnesses": [parts(w, "label bound") | more for w, more in zip(self.witnesses, cubes, strict=True)],
+        }
 
 
 # ---------------------------------------------------------------- the search

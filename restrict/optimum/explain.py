@@ -24,12 +24,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from pysat import solvers
 
 from restrict.base.deadline import NEVER, Progress
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.wording import parts
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_tree
 from restrict.force.goal import Goal
@@ -73,6 +75,37 @@ class Explanation:
     def minimum(self) -> bool:
         """Whether the weight is proved to be the least."""
         return self.weight == self.lower
+
+    def text(self) -> str:
+        """The explanation in words.
+
+        Returns:
+            Two lines.
+        """
+        rho = self.restriction
+        given = len(rho.fixed) - len(self.positions)
+        pinned = f" with {given} pinned" if given else ""
+        chosen = " ".join(f"{i}:{rho.fixed[i]}" for i in self.positions) or f"(none: the output never changes{pinned})"
+        if self.minimum:
+            kind = "minimum (exact)"
+        else:
+            early = "not shown to be minimal, as the search ended before"
+            ended = "minimal for the abstract run" if self.shrunk else early
+            kind = {True: "minimal (exact)", False: "not minimal by SAT", None: ended}[self.minimal]
+            kind += f" (every explanation weighs at least {self.lower})" if self.lower else ""
+        checked = "" if self.certificate else "; confirmed by SAT only"
+        force = "forces" if len(self.positions) == 1 else "force"
+        count = f"{len(self.positions)} of {rho.n} positions {force} it{pinned}"
+        return f"{self.label}: {count}, {kind}{checked}\n  {chosen}"
+
+    def document(self) -> dict[str, Any]:
+        """The explanation as JSON.
+
+        Returns:
+            An object.
+        """
+        certificate = None if self.certificate is None else self.certificate.document()
+        return {**parts(self, "label positions weight lower minimal"), "certificate": certificate}
 
 
 @dataclass(eq=False)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import RestrictError, UsageError
-from restrict.base.strictjson import Node, parse
+from restrict.base.strictjson import Record
 from restrict.languages.dfa import Dfa
 from restrict.report.automaton_drawing import DRAWN, draw_dfa
 from restrict.report.drawing import Drawn, save
 from restrict.report.page import Page
-from restrict.report.source import document_page
+from restrict.report.source import page_in
 
 SMALL, LONG = 128, 100_000
 """Positions up to which a notebook draws a result by itself: a result about every position, and one about one output,
@@ -41,12 +41,13 @@ class Figure:
         return f"Figure({self.drawing.title!r})"
 
 
-def report_of(result: Any, model: str | None = None) -> Page:
-    """The report of a result that has no file.
+def report_of(result: Any, model: Any = None) -> Page:
+    """The report of a result in memory.
 
     Args:
-        result: a certificate, a refutation or a lower bound.
-        model: its model, as on the command line; by default the built-in model or generator that it names.
+        result: what has a file (``to_bytes``): a certificate, a refutation, a lower bound, a proof, a verdict, a sweep.
+        model: its model, as on the command line; by default the built-in model or generator that it names, and that of
+            a verdict which was not loaded from a file.
 
     Returns:
         The page; ``page.save("report.html")`` writes it.
@@ -55,12 +56,14 @@ def report_of(result: Any, model: str | None = None) -> Page:
         ModelError: the result is for another model.
         UsageError: there is no report of such a thing.
     """
-    if not hasattr(result, "to_bytes"):
+    if not isinstance(result, Record):
         raise UsageError(f"there is no report of a {type(result).__name__}; there is one of a certificate")
-    return document_page(Node(parse(result.to_bytes(), "result"), "top level"), Path("result"), model)
+    path = Path(getattr(result, "path", "result"))
+    own = getattr(result, "model", None)  # of a verdict; of other results at most its name
+    return page_in(result.to_bytes(), path, own if model is None and not isinstance(own, str) else model)
 
 
-def figure_of(result: Any, model: str | None = None) -> Figure:
+def figure_of(result: Any, model: Any = None) -> Figure:
     """The main drawing of a result's report.
 
     Args:

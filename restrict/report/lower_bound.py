@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from restrict.base.wording import counted
+from restrict.base.wording import counted, doing
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.examples.known import known_optimum
@@ -54,9 +53,7 @@ def verdict(model: Model, certificate: Certificate, bounds: Bounds, exact: Exact
     if least >= fixed:
         if fixed == 0:
             return "0 fixed, optimal"
-        positions = counted(fixed - 1, "position")
-        force = "force" if fixed != 2 else "forces"
-        return f"{fixed} fixed, optimal: no {positions} {force} the output (proved: {kind})"
+        return f"{fixed} fixed, optimal: no {doing(fixed - 1, 'position', 'force')} the output (proved: {kind})"
     return f"{fixed} fixed, at least {least} ({kind})"
 
 
@@ -134,8 +131,8 @@ def bound_document(
         "upper": bounds.upper,
         "optimal": bounds.upper is not None and bounds.at_least >= bounds.upper,
         "stopped": bounds.stopped,
-        "forcing": None if bounds.forcing is None else json.loads(bounds.forcing.to_bytes()),
-        "certificate": json.loads(bounds.bound.to_bytes()) if has_claim(bounds.bound) else None,
+        "forcing": None if bounds.forcing is None else bounds.forcing.document(),
+        "certificate": bounds.bound.document() if has_claim(bounds.bound) else None,
     }
 
 

@@ -24,8 +24,8 @@ PAGES = {
     "restrict-soft-certificate/1": pages.soft_page,
 }
 """The pages of what needs nothing but the file."""
-VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2")
-"""On one layer, on two."""
+VERDICTS = ("restrict-soft-verdict/1", "restrict-soft-verdict/2", "restrict-soft-every-length/1")
+"""On one layer, on two, on every length."""
 KNOWN = (outline.FORMAT, refutation.FORMAT, lower_bound.FORMAT, *PAGES, *VERDICTS)
 DRAWN = (outline.FORMAT, refutation.FORMAT, None)
 """Formats that `restrict show` draws in letters, and a file without one; of the others it prints the page as text."""
@@ -39,7 +39,11 @@ def page_of(path: Path, model: str | None = None, check: Checked | None = None, 
     """The report of a file: a certificate, a refutation, a lower bound, an automaton, a proof for all lengths, a soft
     certificate, a verdict on a trained model, the rows of a sweep, or the output of `restrict soft influence --json`.
     ``model``: by default the one that it names."""
-    content = read_bytes(path)
+    return page_in(read_bytes(path), path, model, check, stages)
+
+
+def page_in(content: bytes, path: Path, model: Any = None, check: Checked | None = None, stages: bool = False) -> Page:
+    """The report of a file's content; ``model``: by its name, or of a verdict itself."""
     page = table_page(content, path)
     return page or document_page(Node(parse(content, str(path)), "top level"), path, model, check, stages)
 
@@ -53,7 +57,7 @@ def table_page(content: bytes, path: Path) -> Page | None:
 
 
 def document_page(
-    root: Node, path: Path, model: str | None = None, check: Checked | None = None, stages: bool = False
+    root: Node, path: Path, model: Any = None, check: Checked | None = None, stages: bool = False
 ) -> Page:
     """The report of a proof that has been parsed."""
     kind = root.value.get("format") if isinstance(root.value, dict) else None

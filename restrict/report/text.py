@@ -158,6 +158,39 @@ def _nodes(instance: Instance, run: AbstractRun) -> Iterable[str]:
         yield f"    ... and {counted(len(facts) - NODES, 'more node')}"
 
 
+RERUN = {
+    "full": "both were run in full",
+    "output": "both were run as far as the output reads",
+    "certificate": "too long to run; equal by the certificate",
+}
+"""How the two words of a refutation were run."""
+
+
+def refutation_summary(found: Refutation) -> str:
+    """What a person wants to know of a refutation."""
+    certificate, differ = found.certificate, sum(a != b for a, b in zip(found.member, found.nonmember, strict=True))
+    lines = [
+        f"{certificate.model_name} does not recognise {found.language} at n = {found.n}: two words get the label "
+        f"{found.label!r}",
+        f"  fixed   {len(certificate.restriction.fixed)} of {found.n} positions, {found.free} free",
+        f"  c       {certificate.c} (certified bound on the inputs that the label depends on)",
+        f"  rho     {fixed_list(certificate.restriction)}",
+        *witness_lines(found),
+        f"  they differ at {differ} of the free positions; {RERUN[found.rechecked]}",
+    ]
+    if certificate.split or certificate.cases is not None:
+        lines.append(cases_line(certificate))
+    if found.errors is not None:
+        lines.append(f"  errors  {found.errors.text()}")
+    if found.optimum is not None and "exact" in found.provenance and found.optimum > found.free:
+        lines.append(f"  optimum at most {found.optimum} free positions (certified bound; the time was over)")
+    elif found.optimum is not None:
+        best = f"{found.optimum} are possible, by enumeration or SAT"
+        best = "the most possible" if found.optimum == found.free else best
+        lines.append(f"  optimum {found.free} free positions: {best} (exact)")
+    return "\n".join(lines)
+
+
 def witness_lines(found: Refutation) -> list[str]:
     """The two words, shortened."""
     return [f"  member      {shown(found.member)}", f"  non-member  {shown(found.nonmember)}"]

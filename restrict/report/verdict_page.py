@@ -3,6 +3,7 @@ The trusted checker verifies the file first. The drawings show what it says: the
 boxes and cells by affine forms in floats (the search's picture of what the checker computes in integers), and are those
 of ``logit times the last LayerNorm's deviation`` (Lemma 4), which has the logit's sign."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.base.errors import UsageError
-from restrict.base.files import read_bytes
+from restrict.base.wording import counted
 from restrict.elaboration.trusted import trusted_check
-from restrict.report.chart import SERIES, Chart, colour
+from restrict.report.chart import MOST_TICKS, SERIES, Chart, colour
 from restrict.report.drawing import Drawing, Shape
 from restrict.report.page import Page, Section
 from restrict.soft.restriction.forced import Restricted, RestrictedAttack
 from restrict.soft.trained.atoms import UNIT, basis_of
 from restrict.soft.trained.claim import graph_of_document
+from restrict.soft.trained.cycles import ALL, EverySearch
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import leaves_of
 from restrict.soft.trained.given import demand_same
@@ -33,10 +35,16 @@ from restrict.soft.trained.wrong import logits
 WIDTH = 640.0
 MOST_SYMBOLS = 60
 """Symbols of a word that are drawn; of a longer one, the last."""
+MOST_CLAIMED = 160
+"""Symbols of a wrong word in the claim; the section about it has all."""
+EVERY = "restrict-soft-every-length/1"
+TRIED = 32
+"""Symbols of the hardest word of a case of all lengths, at most."""
 
 
 class Range(NamedTuple):
-    """Of one case and all labels: least and greatest value, and the least margin."""
+    """Of one case and all labels: least and greatest value, and the least margin. For every length the number of a
+    block of lengths stands for the position."""
 
     key: Key
     low: Array
@@ -44,27 +52,32 @@ class Range(NamedTuple):
     margin: float
 
 
-def verdict_page(root: dict[str, Any], path: Path, model: str | None) -> Page:
-    """The report of a ``restrict-soft-verdict/1`` file; ``model``: safetensors, its configuration beside it."""
+def verdict_page(root: dict[str, Any], path: Path, model: str | Trained | None) -> Page:
+    """The report of a verdict up to a length, or on every length; ``model``: safetensors, its configuration beside it,
+    or what was read of it."""
     if model is None:
         raise UsageError(f"{path}: the report of a verdict needs its model: give --model MODEL.safetensors")
-    given = load(model)
-    line = trusted_check(given.content, read_bytes(path), None, str(path), None)
+    given = model if isinstance(model, Trained) else load(model)
+    line = trusted_check(given.content, json.dumps(root).encode(), None, str(path), None)
     found = shifted(given, root["model"]["offset"])
     demand_same(found, root["model"], str(path))  # the page names symbols and labels as the configuration does
     graph = graph_of_document(root)
     seen = inside(found)  # where the answer is read at a token of its own, that is the last symbol of every word
     ranges = list(ranges_of(seen, graph, root)) if len(found.layers) == 1 else []
-    name, n = found.name, root["n"] - (found.reader is not None)
-    page = Page(f"{name}, n = {n}", "Verdict on a trained model", claim_of(found, root))
+    name, every = found.name, root["format"] == EVERY
+    lengths = "every length" if every else f"n = {root['n'] - (found.reader is not None)}"
+    page = Page(f"{name}, {lengths}", "Verdict on a trained model", claim_of(found, root))
     facts = [("model", f"{name} (SHA-256 {found.sha256})"), ("checked", line), ("cases", str(len(root["cases"])))]
     if found.reader is not None:
         facts.append(("read at", f"{found.vocab[found.reader]}: a position counts this token, too"))
-    page.sections.append(Section("The verdict", facts=facts, code=[f"restrict check {model} {path.name}"]))
+    if every:
+        facts.append(("lengths", f"{', '.join(map(span, root['blocks'])) or 'none'}: each block is proved as a whole"))
+    file = model if isinstance(model, str) else f"{name}.safetensors"
+    page.sections.append(Section("The verdict", facts=facts, code=[f"restrict check {file} {path.name}"]))
     for state in sorted({r.key[2] for r in ranges}):
-        page.sections.append(_state_section(seen, graph, state, [r for r in ranges if r.key[2] == state]))
+        page.sections.append(_state_section(seen, graph, state, [r for r in ranges if r.key[2] == state], root))
     if ranges:
-        page.sections.append(_margin_section(ranges))
+        page.sections.append(_potentials_section(seen, ranges, root) if every else _margin_section(ranges))
         hardest = min((r for r in ranges if r.key[0] and r.margin < math.inf), key=lambda r: r.margin, default=None)
         if hardest is not None:
             page.sections.append(_word_section(seen, graph, hardest, root))
@@ -78,7 +91,9 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
     """The claim in words."""
     less = int(model.reader is not None)
     if "wrong" in root:
-        word = " ".join(model.symbols[s] for s in symbols_of(model, root)) or "the empty word"
+        symbols = symbols_of(model, root)
+        word = " ".join(model.symbols[s] for s in symbols[:MOST_CLAIMED]) or "the empty word"
+        word += f" ... ({len(symbols)} symbols)" * (len(symbols) > MOST_CLAIMED)
         if "read_out" in root["language"]:
             return f"{model.labels[root['wrong']['label']]} is above every label that is wanted behind: {word}."
         return f"The sign of {model.labels[root['wrong']['label']]} is wrong behind: {word}."
@@ -89,8 +104,21 @@ def claim_of(model: Trained, root: dict[str, Any]) -> str:
         return f"With {fixed} fixed, {told} behind all words of {root['n'] - less} symbols that may come."
     labels = of_labels(model, graph_of_document(root))
     what = f"The greatest of {labels} is one" if "read_out" in root["language"] else f"Each of {labels} has the sign"
-    least = "1 to" if model.first else "at most"
-    return f"{what} that is wanted behind every prefix of {least} {root['upto'] - less} symbols."
+    upto = root["upto"] if "upto" in root else root["blocks"][-1][1] if root["blocks"] else 0
+    if upto == ALL:
+        return f"{what} that is wanted behind every prefix, whatever its length."
+    return f"{what} that is wanted behind every prefix of {'1 to' if model.first else 'at most'} {upto - less} symbols."
+
+
+def span(block: list[int]) -> str:
+    """The lengths of a block."""
+    first, last = block
+    return f"{first} or more" if last == ALL else str(first) if first == last else f"{first} to {last}"
+
+
+def places_of(root: dict[str, Any]) -> dict[int, str]:
+    """What the number of a case says: the block of lengths, where it is not the position."""
+    return dict(enumerate(["the empty word", *map(span, root["blocks"])])) if root["format"] == EVERY else {}
 
 
 def forced_told(model: Trained, graph: Graph, want: frozenset[int]) -> str:
@@ -120,9 +148,10 @@ def searched(model: Trained, graph: Graph, n: int, root: dict[str, Any]) -> Rest
 
 def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Range]:
     """The ranges of every case, from its box and its cells."""
-    if root["upto"] < 0:
+    every = root["format"] == EVERY
+    if not root["cases"]:
         return
-    search = searched(model, graph, root["upto"], root)
+    search: Search = EverySearch(model, graph) if every else searched(model, graph, root["upto"], root)
     bases = [root["basis"], *root.get("turned", [])]
     search.turns = [
         [
@@ -135,6 +164,8 @@ def ranges_of(model: Trained, graph: Graph, root: dict[str, Any]) -> Iterator[Ra
     for i, a, q, *hints in root["cases"]:
         upper, width, *rest = said[a, q] = hints or said[a, q]
         search.use(rest[1] if len(rest) > 1 else 0)
+        if isinstance(search, EverySearch) and i:
+            search.block = tuple(root["blocks"][i - 1])
         search.weigh(i, a)
         key, tree, m = (i, a, q), rest[0] if rest else 0, len(search.rows)
         search.held = search.ends(key, rest[2] if len(rest) > 2 else [])
@@ -179,8 +210,11 @@ def _axes(figure: Any) -> Any:
     return axes
 
 
-def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]) -> Section:
+def _state_section(
+    model: Trained, graph: Graph, state: int, ranges: list[Range], root: dict[str, Any]
+) -> Section:  # fmt: skip
     """The ranges of all labels behind the prefixes that lead to a state."""
+    names = places_of(root)
     places = sorted({r.key[0] for r in ranges})
     by_place = [[r for r in ranges if r.key[0] == i] for i in places]
     low = np.array([np.min([r.low for r in mine], axis=0) for mine in by_place])
@@ -191,6 +225,10 @@ def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]
 
     def paint(figure: Any) -> None:
         axes = _axes(figure)
+        if names:
+            some = places[:: 1 + len(places) // MOST_TICKS]
+            axes.set_xticks(some, [names[place] for place in some])
+            axes.set(xlabel="symbols")
         for at, label in enumerate(graph.labels):
             where = np.array(places) + width * (at - (len(graph.labels) - 1) / 2)
             look = colour(SERIES[at % len(SERIES)])
@@ -199,7 +237,8 @@ def _state_section(model: Trained, graph: Graph, state: int, ranges: list[Range]
         figure.legend(loc="outside right upper")
 
     least = min(ranges, key=lambda r: r.margin)
-    words = [f"Least margin {least.margin:.3g}, at position {least.key[0]}. The vertical scale is squeezed."]
+    where = f"of words with {names[least.key[0]]} symbols" if names else f"at position {least.key[0]}"
+    words = [f"Least margin {least.margin:.3g}, {where}. The vertical scale is squeezed."]
     return Section(f"State {state}", words, drawing=Chart(f"ranges of logits in state {state}", paint))
 
 
@@ -216,15 +255,35 @@ def _margin_section(ranges: list[Range]) -> Section:
     return Section("The least margin at each position", drawing=Chart("least margins", paint))
 
 
+def _potentials_section(model: Trained, ranges: list[Range], root: dict[str, Any]) -> Section:
+    """What proves the bounds of each case, and its least margin."""
+    unit, rows, names = 2.0 ** -root["scale"], [], places_of(root)
+    for r, lists in zip(ranges, root["phi"], strict=True):
+        i, a, q = r.key
+        ends = [end * unit for found in lists for end in (min(found), max(found))]
+        told = f"{min(ends):.3g} to {max(ends):.3g}" if ends else "longest paths, length by length" if i else "one word"
+        symbol = model.symbols[a] if a >= 0 else "the start"
+        rows.append([names[i], symbol, str(q), f"{r.margin:.3g}", str(len(lists)), told])
+    words = [
+        "A case is a block of lengths, the last symbol, and the state behind it. In a block without an end a bound is "
+        "proved by potentials: a number for each state that never falls along a transition by less than its weight "
+        "says, so no word, however long, goes beyond it."
+    ]
+    head = ("symbols", "last symbol", "state", "least margin", "bounds by potentials", "potentials")
+    return Section("What proves it, case by case", words, head=head, rows=rows)
+
+
 def _word_section(model: Trained, graph: Graph, hardest: Range, root: dict[str, Any]) -> Section:
     """The attention of the word that attacks find nearest to a wrong answer, in the case of the least margin."""
-    search = searched(model, graph, hardest.key[0], root)
+    blocks, key = places_of(root), hardest.key
+    if blocks:  # words of one length of the block
+        key = (length_of(graph, key, root["blocks"][key[0] - 1]), *key[1:])
+    search = searched(model, graph, key[0], root)
     attack = RestrictedAttack(model, graph, search.atoms)
     attack.fixed = search.fixed
-    asked = [graph.labels[p] for p in graph.asked[hardest.key[2]].places]
-    found = [pair for label in asked for pair in attack.words(hardest.key, label)]
-    value, word = min(found)
-    weights = [search.atoms.weights(h, hardest.key[0], hardest.key[1]) for h in range(search.atoms.heads)]
+    asked = [graph.labels[p] for p in graph.asked[key[2]].places]
+    value, word = min(pair for label in asked for pair in attack.words(key, label))
+    weights = [search.atoms.weights(h, key[0], key[1]) for h in range(search.atoms.heads)]
     steps, names = np.arange(model.first, len(word) + 1), ["start", *(model.symbols[s] for s in word)][model.first :]
     each = [table[steps, np.array((0, *word))[steps]] for table in weights]
     shares = [share / share.sum() for share in each]
@@ -238,14 +297,25 @@ def _word_section(model: Trained, graph: Graph, hardest: Range, root: dict[str, 
             axes.set_xticks(range(len(shown)), shown)
 
     drawing = Chart("attention of the hardest word", paint, height=60.0 + 110 * len(shares))
+    where = f"{blocks[hardest.key[0]]} symbols" if blocks else f"position {key[0]}"
+    this = f"of {counted(key[0], 'symbol')} " if blocks else ""
     words = [
-        f"The case of the least margin: position {hardest.key[0]}, last symbol "
-        f"{model.symbols[hardest.key[1]]}, state {hardest.key[2]}. On this word what is asked of the logits "
+        f"The case of the least margin: {where}, last symbol {model.symbols[key[1]]}, state {key[2]}. On this word "
+        f"{this}what is asked of the logits "
         f"has the value {value:.3g}, the certified margin is {hardest.margin:.3g}."
     ]
     if first:
         words.append(f"The last {len(names) - first} of {len(names)} symbols are drawn.")
     return Section("Attention of the hardest word", words, drawing=drawing)
+
+
+def length_of(graph: Graph, key: Key, block: list[int]) -> int:
+    """A length of a block at which there are words of a case: the greatest up to ``TRIED``, or the least."""
+    first, last = block
+    most = max(first, TRIED) + len(graph.delta) if last == ALL else last
+    reached = graph.reached(most)
+    fits = [i for i in range(first, most + 1) if any(graph.delta[p][key[1]] == key[2] for p in reached[i - 1])]
+    return max((i for i in fits if i <= TRIED), default=fits[0])
 
 
 def _wrong_section(model: Trained, graph: Graph, word: list[int]) -> Section:

@@ -4,11 +4,29 @@ compiled when it is called (or loaded, where the cache has it)."""
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
+from restrict.all_lengths.automaton import automaton
+from restrict.all_lengths.verify import verify
+from restrict.certification import certify
+from restrict.corollary2.refute import refute
+from restrict.depth_reduction.theorem1 import Method, certify_all
+from restrict.elaboration.check import check
 from restrict.kernels.plain import always_compiled
+from restrict.kernels.verdict import supports
+from restrict.model.source import load
+from restrict.optimum.exact import exact
+from restrict.optimum.explain import explain
+from restrict.optimum.lower_bound import lower_bound
+from restrict.optimum.sensitivity import sensitivity
+from restrict.soft.influence.influence import influence
+from restrict.soft.models import source
 from restrict.sweep.cluster import spread
+from restrict.tradeoff import pareto
 
 RANDOM = "random:layers=2,heads=2,states=4,seed=1"
 EVERYWHERE = "random:layers=1,heads=2,states=2,every=1"
+TWO_LAYERS = "random:layers=2,heads=1,states=2,every=1"
 
 
 def warm(jobs: int) -> Iterator[str]:
@@ -28,12 +46,6 @@ def exercise(name: str) -> None:
 
 def _small() -> None:
     """A search in which all words are run, and the trusted checker's fast form."""
-    from restrict.certification import certify
-    from restrict.elaboration.check import check
-    from restrict.model.source import load
-    from restrict.optimum.exact import exact
-    from restrict.tradeoff import pareto
-
     model = load(RANDOM)
     check(model, certify(model, 13), fast=True)
     exact(model, 9)
@@ -42,11 +54,6 @@ def _small() -> None:
 
 def _long() -> None:
     """Long rows: hashed scores, boxes, lower bounds."""
-    from restrict.certification import certify
-    from restrict.elaboration.check import check
-    from restrict.model.source import load
-    from restrict.optimum.lower_bound import lower_bound
-
     model = load(RANDOM)
     check(model, certify(model, 20_000), fast=True)
     lower_bound(model, 60, time=4)
@@ -54,10 +61,6 @@ def _long() -> None:
 
 def _words() -> None:
     """Questions about one input."""
-    from restrict.model.source import load
-    from restrict.optimum.explain import explain
-    from restrict.optimum.sensitivity import sensitivity
-
     explain(load("induction-head"), "abcdabca")
     explain(load("random:seed=1"), "0110100110101", exact=True)
     sensitivity(load("random:seed=1"), "0110100110101")
@@ -65,75 +68,33 @@ def _words() -> None:
 
 def _everywhere() -> None:
     """Every position at once, by each method."""
-    from restrict.depth_reduction.theorem1 import Method, certify_all
-    from restrict.model.source import load
-
     methods: tuple[Method, ...] = ("exchange", "lemma")
     for method in methods:
         certify_all(load(EVERYWHERE), 400, free=0.8, method=method)
 
 
-def _layers() -> None:
-    """Every position at once, in two layers."""
-    from restrict.depth_reduction.theorem1 import certify_all
-    from restrict.model.source import load
-
-    certify_all(load("random:layers=2,heads=1,states=2,every=1"), 150, free=0.5)
-
-
 def _every_length() -> None:
     """Automata of models."""
-    from restrict.all_lengths.automaton import automaton
-    from restrict.all_lengths.verify import verify
-    from restrict.model.source import load
-
     automaton(load("flip-flop"))
     verify(load("contains-one"), "regex:(0|1)*1(0|1)*")
 
 
-def _refuted() -> None:
-    from restrict.corollary2.refute import refute
-    from restrict.model.source import load
-
-    refute(load("parity-attempt"), "parity", 100)
-
-
-def _soft() -> None:
-    """How far one symbol can move the output of a softmax model."""
-    from restrict.soft.influence.influence import influence
-    from restrict.soft.models.source import load
-
-    influence(load("random:layers=1,seed=1"), 16)
-
-
-def _covered() -> None:
-    """Covering problems of a model with many symbols, by the lemma."""
-    from restrict.depth_reduction.theorem1 import certify_all
-    from restrict.model.source import load
-
-    certify_all(load("tagger"), 60, free=0.5, method="lemma")
-
-
 def _trained() -> None:
     """Longest paths of a verdict: one symbol, one state, two positions."""
-    import numpy as np
-
-    from restrict.kernels.verdict import supports
-
     ones, none = np.ones((2, 1)), np.zeros(1, dtype=np.int64)
     supports(ones, np.ones((1, 2, 1)), np.array([0, 1]), none, none, np.array([1, 0, 0]), np.zeros((2, 1)))
 
 
-EXERCISES: dict[str, Callable[[], None]] = {
+EXERCISES: dict[str, Callable[[], object]] = {
     "every position": _everywhere,
-    "every position, two layers": _layers,
+    "every position, two layers": lambda: certify_all(load(TWO_LAYERS), 150, free=0.5),
     "every length": _every_length,
     "all words": _small,
     "long inputs": _long,
     "one input": _words,
-    "two words": _refuted,
+    "two words": lambda: refute(load("parity-attempt"), "parity", 100),
     "trained models": _trained,
-    "softmax": _soft,
-    "covering": _covered,
+    "softmax": lambda: influence(source.load("random:layers=1,seed=1"), 16),
+    "covering": lambda: certify_all(load("tagger"), 60, free=0.5, method="lemma"),
 }
-"""The exercises, the longest first."""
+"""The exercises, the longest first; "covering": problems of a model with many symbols, by the lemma."""

@@ -6,13 +6,15 @@
 (0, 78)
 """
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from restrict.base.errors import UsageError
 from restrict.base.groups import Group, Row, axes_of, grouped
-from restrict.base.htmltable import grid_table
+from restrict.base.htmltable import Table
+from restrict.base.strictjson import Record
 from restrict.base.wording import counted
 from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
 from restrict.sweep.spec import read_spec
@@ -26,7 +28,7 @@ WORDS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class SweepResult:
+class SweepResult(Record):
     """The rows of a sweep.
 
     Attributes:
@@ -38,6 +40,32 @@ class SweepResult:
     path: Path
     rows: tuple[Row, ...] = field(repr=False)
     new: int = 0
+
+    def to_bytes(self) -> bytes:
+        """The file of rows, one for each item; ``save`` writes no certificates beside it."""
+        return b"".join(json.dumps(row).encode() + b"\n" for row in self.rows)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The rows in a file.
+
+        Args:
+            path: the file.
+
+        Returns:
+            The rows.
+
+        Raises:
+            UsageError: there is no such file, or it is not a file of rows.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise UsageError(f"{path}: there is no such file of rows")
+        return cls(path, tuple(read_rows(path)[0].values()))
+
+    def document(self) -> list[Row]:
+        """The rows."""
+        return list(self.rows)
 
     @property
     def failed(self) -> int:
@@ -110,12 +138,13 @@ class SweepResult:
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r}, {counted(len(self.rows), 'row')}, {self.failed} with an error)"
 
-    def _repr_html_(self) -> str:
+    def facts(self) -> Table:
+        """What a notebook shows: the rows, with what differs among them."""
         axes = self.axes or ("model", "n")
         shown = [name for name in SHOWN if any(row.get(name) is not None for row in self.rows)]
         title = f"sweep: {self.path.name}: {counted(len(self.rows), 'row')}, {self.failed} with an error"
         rows = [[_cell(row.get(name)) for name in (*axes, *shown)] for row in self.rows]
-        return grid_table(title, (*axes, *shown), rows)
+        return Table(title, rows, (*axes, *shown))
 
 
 def load_sweep(path: str | Path) -> SweepResult:
@@ -130,10 +159,7 @@ def load_sweep(path: str | Path) -> SweepResult:
     Raises:
         UsageError: there is no such file, or it is not a file of rows.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file of rows")
-    return SweepResult(path, tuple(read_rows(path)[0].values()))
+    return SweepResult.load(path)
 
 
 def run_sweep(

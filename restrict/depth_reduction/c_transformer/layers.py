@@ -45,6 +45,13 @@ class LayerTrace:
     values: float
     fixed: int
 
+    def line(self) -> str:
+        """The layer as a row of the table that ``--trace`` prints."""
+        return (
+            f"{self.layer:>5}  {self.heads:>5}  {self.captured:>8}  {self.constant:>8}  {self.values:>6.2f}"
+            f"  {self.mean:>18.1f}  {self.quantile:>5.0f}  {self.most:>5}  {self.fixed:>12}"
+        )
+
 
 def collapsed(instance: Instance, restriction: Restriction, deadline: Deadline = NEVER) -> list[CTransformer]:
     """The c-transformers under a restriction, from the program itself to no layers; ``OutOfTime`` at the deadline.

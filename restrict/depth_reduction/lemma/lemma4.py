@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from restrict.base.errors import NotEstablished, UsageError
+from restrict.base.wording import counted
 from restrict.cover.solve import SolverName
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.parameters import check_parameters, need_length
@@ -44,6 +45,32 @@ class Reduction:
     stage2: Stage2Record
     stage3: Stage3Record
     c_bound: int
+
+    def lines(self, layer: int) -> list[str]:
+        """The stages in words: what was measured, the lemma's bound in brackets.
+
+        Args:
+            layer: the number of the layer.
+
+        Returns:
+            A line for each stage, and one for the layer.
+        """
+        a, b, d = self.stage1, self.stage2, self.stage3
+        lemma = "not examined" if d.lemma is None else "holds" if d.lemma.holds else "does not hold"
+        neighbours = "not counted" if b.neighbours_after is None else b.neighbours_after
+        fixed, thinned = counted(len(a.fixed), "input"), counted(len(b.fixed), "input")
+        return [
+            f"layer {layer}, Stage 1: eta = {float(a.eta):g}, fixed {fixed} (bound {short(a.fixed_bound)}); an input "
+            f"feeds {a.degree_before}, then {a.degree_after} activations (bound {short(a.degree_bound)})",
+            f"layer {layer}, Stage 2: k = {b.k}, fixed {thinned} in {counted(b.rounds, 'round')} "
+            f"(bound {short(b.rounds_bound)}); captured {b.captured_before}, then {b.captured_after} of {b.pairs} "
+            f"pairs; dependents {b.dependents_before}, then {b.dependents_after} (bound {short(b.dependents_bound)}); "
+            f"neighbours {neighbours} (bound {short(b.neighbours_bound)})",
+            f"layer {layer}, Stage 3: {counted(d.pairs, 'pair')} captured with {d.spent} of {d.budget} inputs, by "
+            f"{d.method} after {d.resamplings} redraws; local lemma {lemma}",
+            f"layer {layer} removed: c' = {self.transformer.c} (bound {short(self.c_bound)}), "
+            f"{self.restriction.free} free",
+        ]
 
     def document(self) -> dict[str, Any]:
         """The stages as JSON takes them; bounds are text, since they may have hundreds of digits.

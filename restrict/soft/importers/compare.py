@@ -48,6 +48,18 @@ class Comparison:
     cut: int = 0
     """Words that are compared without tokens at their end that no input has, such as EOS and PAD."""
 
+    def lines(self) -> list[str]:
+        """The comparison in words."""
+        told = [
+            f"compared: {self.numbers} logits of {self.words} words differ by at most {self.difference:.3g} "
+            f"(allowed {self.allowed:.3g})"
+        ]
+        if self.cut:
+            told.append(f"compared without tokens at the end that no word has, such as EOS: {self.cut} of these words")
+        if self.untold:
+            told.append(f"the record does not tell these apart from what was taken: {'; '.join(self.untold[:6])}")
+        return told
+
 
 def read_record(path: str | Path, tokens: Sequence[str] = ()) -> Record:
     """A record of logits.

@@ -38,6 +38,11 @@ class Written(NamedTuple):
     notes: tuple[str, ...]
     read_out: str
 
+    def lines(self, place: Path) -> list[str]:
+        """What was written to a file, in words."""
+        what = f"the same numbers with GPT-2's names in {place}, which restrict soft verify reads"
+        return [*(f"note: {note}" for note in self.notes), what]
+
 
 class Answers(NamedTuple):
     """The read-out: the names of the tokens, the end token, the row and the bias of each token, or of each of

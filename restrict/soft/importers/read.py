@@ -45,6 +45,23 @@ class Imported:
         """The decisions that nobody confirmed."""
         return tuple(s for s in self.settings if s.origin == "assumed")
 
+    def text(self) -> str:
+        """Every setting with its origin."""
+        names = max(len(s.name) for s in self.settings)
+        values = max(len(s.value[:40]) for s in self.settings)
+        return "\n".join(f"  {s.name:<{names}}  {s.value:<{values}}  {s.text()}" for s in self.settings)
+
+    def doubts(self) -> list[str]:
+        """What is said where nothing was compared."""
+        known = "--compare RECORD with recorded logits excludes wrong ones"
+        return [f"{len(self.assumed)} settings are assumed; {known}"] if self.assumed else []
+
+    def document(self) -> dict[str, Any]:
+        """What was imported, as JSON."""
+        model = self.model
+        return {"name": model.name, "sha256": model.digest, "symbols": len(model.alphabet), "layout": self.layout,
+                "settings": [vars(s) for s in self.settings]}  # fmt: skip
+
 
 def import_weights(
     source: Any, options: Options | None = None, *,

@@ -1,12 +1,12 @@
 """The claim that a soft restriction keeps the output within epsilon, and its file ``restrict-soft-certificate/1``."""
 
-import json
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
 from restrict.base.errors import UsageError, quote
+from restrict.base.htmltable import Table
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.base.wording import at_most
 from restrict.checker.account import Place, Reject
@@ -53,7 +53,7 @@ class SoftCertificate(Record):
 
     def document(self) -> dict[str, Any]:
         """What the file says, and what is not in it."""
-        said: dict[str, Any] = json.loads(self.to_bytes())
+        said: dict[str, Any] = super().document()
         return said | {"bound": self.bound, "free": self.free, "verified": self.verified}
 
     def text(self) -> str:
@@ -94,12 +94,15 @@ class SoftCertificate(Record):
             places["epsilon"].fail(str(error))
         norms = {name: hint.text() for name, hint in places["norms"].members()}
         read_at, quantity = places["position"].integer(0, n - 1), fields["quantity"]
-        return SoftCertificate(model["name"], model["sha256"], n, fixed, read_at, quantity, epsilon, norms)
+        provenance = fields.get("provenance", {})
+        return SoftCertificate(
+            model["name"], model["sha256"], n, fixed, read_at, quantity, epsilon, norms, provenance=provenance
+        )
 
-    def facts(self) -> tuple[str, list[tuple[str, object]]]:
+    def facts(self) -> Table:
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("fixed", len(self.fixed)), ("quantity", self.quantity)]
-        return f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)]
+        return Table(f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)])
 
 
 def _text(x: Fraction) -> str:

@@ -18,12 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
+from restrict.base.htmltable import Table
+from restrict.base.strictjson import Node
+from restrict.checker.read import listing
+from restrict.checker.verdict import MAX_N, VERDICT
 from restrict.elaboration.trusted import trusted_check
 from restrict.languages.dfa import Dfa
+from restrict.soft.trained.answer import Certified, pairs, said_of
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
 from restrict.soft.trained.claim import demand_length, head, model_document
-from restrict.soft.trained.decide import FORMAT, Certified, Tell
+from restrict.soft.trained.decide import FORMAT, Tell
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.graph import Graph, all_words, paired, proper_words
 from restrict.soft.trained.hints import bases_document, case_document
@@ -39,7 +44,7 @@ STARTS = 3
 """Words that are followed for one last symbol and one sign of the label."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Forced(Certified):
     """With the symbols ``fixed``, every label of the graph has the sign that the graph wants, for all completions."""
 
@@ -48,8 +53,19 @@ class Forced(Certified):
     inputs: str
     verified: str | None = None
 
+    @classmethod
+    def told(cls, root: Node) -> dict[str, Any]:
+        """The attributes that a certificate holds."""
+        fields, less, _ = said_of(root, VERDICT | {"fixed": listing})
+        node = dict(root.members())["fixed"]
+        fixed = pairs(node, 0, MAX_N)
+        if any(s >= len(fields["model"]["alphabet"]) for _, s in fixed):
+            node.fail("expected symbols of the alphabet")
+        inputs = str(fields.get("provenance", {}).get("inputs", "all words"))
+        return {"n": fields["n"] - less, "fixed": dict(fixed), "inputs": inputs}
+
     def document(self) -> dict[str, Any]:
-        """The certificate."""
+        """The certificate: an object of integers and texts."""
         bases, numbers = bases_document(self.bases, self.cases)
         last = self.n + (self.model.reader is not None)
         found = head(FORMAT, self.model, self.graph, n=last, upto=last)
@@ -65,19 +81,31 @@ class Forced(Certified):
 
     def text(self) -> str:
         """The claim in words. Gives four lines; the last one is the checker's."""
-        names = self.model.symbols
         told = ", ".join(f"{name} {'positive' if on else 'negative'}" for name, on in self.answer.items())
         if self.graph.greatest:
             told = "".join(f"{name} is the greatest" for name, on in self.answer.items() if on)
-        shown = ", ".join(f"{i}: {names[s]}" for i, s in sorted(self.fixed.items())) or "nothing"
         lines = [
             f"{self.model.name}, words of {self.n} symbols ({self.inputs}): {len(self.fixed)} fixed, "
             f"{self.n - len(self.fixed)} free",
-            f"fixed: {shown}",
+            f"fixed: {self.shown()}",
             f"forced behind every completion: {told}",
             self.verified or "not checked: a search in floats, not a proof",
         ]
         return "\n".join(lines)
+
+    def shown(self) -> str:
+        """What is fixed, in words."""
+        names = self.names()[1]
+        return ", ".join(f"{i}: {names[s]}" for i, s in sorted(self.fixed.items())) or "nothing"
+
+    def summary(self) -> dict[str, Any]:
+        """The answer for machines."""
+        return self.document() | {"verified": self.verified, "stopped": self.stopped}
+
+    def facts(self) -> Table:
+        """What a notebook shows."""
+        rows = [("fixed", self.shown()), ("free", self.n - len(self.fixed)), ("words", self.inputs)]
+        return Table(f"forced decision of {self.names()[0]} at n = {self.n}", rows)
 
 
 class RestrictedAttack(Attack):

@@ -133,6 +133,6 @@ def unshown(found: Found) -> Found:
     a = word[-1] if word and found.model.reader is None else -1
     case = Open((len(word), a, found.graph.state(word)), found.wrong.label, -abs(found.wrong.logit))
     less = replace(found, status="open", wrong=None, open=[case, *found.open])
-    if isinstance(less, Verdict):
-        return replace(less, shortest=False)
-    return less if found.cases else replace(less, proof=None)  # nothing was asked of shorter words
+    if isinstance(less, Verdict) or found.cases:
+        return less
+    return replace(less, proof=None)  # nothing was asked of shorter words

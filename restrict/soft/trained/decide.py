@@ -6,18 +6,19 @@ given a memory that decides it. What is decided is written as a ``restrict-soft-
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
-from restrict.base.files import write_bytes
+from restrict.base.strictjson import Node
+from restrict.checker.verdict import VERDICT
+from restrict.checker.verdict_second import SECOND
+from restrict.soft.trained.answer import Decided, said_of
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.claim import demand_length, head, model_document, wrong_document
@@ -34,10 +35,11 @@ from restrict.soft.trained.second import Second, layered_document
 from restrict.soft.trained.sharing import SharedSearch
 from restrict.soft.trained.verdict import Case, Open, Search, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
-from restrict.version import __version__
 
 FORMAT, LAYERED = "restrict-soft-verdict/1", "restrict-soft-verdict/2"
 """Of one layer, and of several."""
+WHOLE = {key: shape for key, shape in VERDICT.items() if key != "fixed"}
+"""The checker's table of verdicts of one layer: on all words."""
 SEEN_OF_WORD = 12
 """Symbols of a wrong word that stand beside what is being done."""
 ALL = ("all symbols",)
@@ -47,53 +49,13 @@ Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
 """Gets what a certificate is going to say beside its cases, the cases that are decided so far, in order, and bases."""
 
 
-@dataclass(kw_only=True)
-class Certified:
-    """An answer with a certificate. ``stopped`` says why a search ended early: ``time`` or ``interrupted``."""
-
-    model: Trained = field(repr=False)
-    graph: Graph = field(repr=False)
-    cases: list[Case] = field(repr=False)
-    bases: Any = field(repr=False)
-    seconds: float
-    stopped: str | None = None
-
-    def document(self) -> dict[str, Any]:
-        """The certificate: an object of integers and texts."""
-        raise NotImplementedError
-
-    def to_bytes(self) -> bytes:
-        """The certificate as one line of JSON."""
-        return json.dumps(self.document(), separators=(",", ":")).encode() + b"\n"
-
-    def save(self, path: Path) -> None:
-        """Write the certificate to a file."""
-        write_bytes(path, self.to_bytes())
-
-
-@dataclass(kw_only=True)
-class Decided(Certified):
-    """What was decided about a language: ``status`` is ``right``, ``wrong`` or ``open``."""
-
-    language: str
-    status: str
-    open: list[Open] = field(repr=False)
-    wrong: Wrong | None
-    memory: tuple[str, ...]
-
-    def provenance(self) -> dict[str, Any]:
-        """Where a certificate comes from."""
-        return {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
-
-
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Verdict(Decided):
-    """Every case up to ``upto`` symbols is right. ``shortest``: no shorter prefix is wrong. ``float32`` says what is
-    right as run, if that was asked for and the model has one layer."""
+    """Every case up to ``upto`` symbols is right. ``float32`` says what is right as run, if that was asked for and the
+    model has one layer."""
 
     n: int
     upto: int
-    shortest: bool
     second: Second | None = field(default=None, repr=False)
     float32: Float32 | None = None
 
@@ -115,8 +77,23 @@ class Verdict(Decided):
             status="wrong" if self.wrong is not None else "open",
             upto=doubted.key[0] - 1 - (self.last - self.upto),
             open=[opened(self.model, self.graph, Open(doubted.key, label, doubted.least)), *self.open],
-            shortest=False,
         )
+
+    @classmethod
+    def told(cls, root: Node) -> dict[str, Any]:
+        """The attributes that a certificate holds."""
+        layered = isinstance(root.value, dict) and root.value.get("format") == LAYERED
+        fields, less, told = said_of(root, SECOND if layered else WHOLE)
+        n, upto = fields["n"] - less, fields["upto"] - less
+        return told | {"n": n, "upto": upto, "status": "wrong" if told["wrong"] else "right" if upto == n else "open"}
+
+    def rounded(self) -> dict[str, Any] | None:
+        """What is right as run: margin and rounding are those of a label's logit times the last deviation."""
+        if self.float32 is None or (near := self.float32.closest) is None:
+            return None
+        upto = min(self.float32.upto, self.upto)
+        return {"upto": upto, "ratio": float(near.ratio), "margin": float(near.least), "rounding": float(near.error),
+                "position": near.key[0]}  # fmt: skip
 
     def document(self) -> dict[str, Any]:
         """The certificate: an object of integers and texts."""
@@ -461,7 +438,6 @@ def verify_trained(
         second=best.search if isinstance(best.search, Second) else None,
         open=[opened(model, best.graph, case) for case in best.open],
         wrong=without_reader(model, wrong),
-        shortest=wrong is not None and upto == len(wrong.word) - 1,
         memory=best.memory,
         seconds=time.monotonic() - begin,
         stopped=run.stopped,

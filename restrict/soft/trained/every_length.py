@@ -15,22 +15,23 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 
 from restrict.base.errors import ModelError, UsageError
-from restrict.base.strictjson import translated
+from restrict.base.strictjson import Node, translated
 from restrict.checker.account import Meter, Place, Reject, Task
-from restrict.checker.verdict_every import Everywhere, Ways
+from restrict.checker.verdict_every import EVERY, Everywhere, Ways
 from restrict.checker.verdict_model import Atoms, Model
 from restrict.checker.verdict_numbers import Vector
 from restrict.checker.verdict_paths import Language
+from restrict.soft.trained.answer import Decided, pairs, said_of
 from restrict.soft.trained.claim import head, wrong_document
 from restrict.soft.trained.cycles import ALL, EverySearch, cases
-from restrict.soft.trained.decide import Decided, Tell, demand_claim
+from restrict.soft.trained.decide import Tell, demand_claim
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.memory import memories
@@ -52,27 +53,30 @@ Phi = list[list[list[int]]]
 """For each case, for each of its bounds, a number for each state."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class EveryLength(Decided):
-    """``right`` is at every length. Prefixes of at most ``upto`` symbols are right (``None``: all). ``shortest``: no
-    shorter prefix than that of ``wrong`` is wrong."""
+    """``right`` is at every length. Prefixes of at most ``upto`` symbols are right (``None``: all)."""
 
     upto: int | None
     blocks: list[tuple[int, int]]
-    proof: Proof | None = field(repr=False)
+    proof: Proof | None
 
     @property
     def proves(self) -> bool:
         """Whether there is anything to certify."""
         return self.proof is not None
 
-    @property
-    def shortest(self) -> bool:
-        """Whether every shorter prefix than the wrong one is right."""
-        return self.wrong is not None and self.upto == len(self.wrong.word) - 1
+    @classmethod
+    def told(cls, root: Node) -> dict[str, Any]:
+        """The attributes that a certificate holds."""
+        fields, less, told = said_of(root, EVERY)
+        blocks, last = pairs(dict(root.members())["blocks"], ALL, UNLIMITED), last_of(fields)
+        status = "wrong" if told["wrong"] else "right" if last == math.inf else "open"
+        upto = None if last == math.inf else max(int(last) - less, -1)
+        return told | {"blocks": blocks, "upto": upto, "status": status}
 
     def document(self) -> dict[str, Any]:
-        """The certificate."""
+        """The certificate: an object of integers and texts."""
         if self.proof is None:
             raise ModelError(f"{self.model.name}: nothing is proved, so there is no certificate")
         found = beginning(self.model, self.graph, self.bases, self.blocks) | {
@@ -83,6 +87,14 @@ class EveryLength(Decided):
         if self.wrong is not None:
             found["wrong"] = wrong_document(self.model, self.wrong)
         return found | self.provenance()
+
+
+def last_of(found: dict[str, Any]) -> float:
+    """The length up to which a certificate of every length shows each prefix to be right."""
+    if not found["blocks"]:
+        return -1 if "wrong" in found and not found["wrong"]["word"] else 0
+    last = found["blocks"][-1][1]
+    return math.inf if last == ALL else float(last)
 
 
 def beginning(model: Trained, graph: Graph, bases: dict[str, Any], blocks: list[tuple[int, int]]) -> dict[str, Any]:

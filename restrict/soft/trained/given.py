@@ -16,7 +16,7 @@ import numpy as np
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained import claim, decide, every_length
-from restrict.soft.trained.cycles import ALL
+from restrict.soft.trained.answer import Answer
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import as_read
@@ -30,7 +30,7 @@ PAIRS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Proved:
+class Proved(Answer):
     """What a certificate proves of a claim about words of at most ``n`` symbols (``None``: of any length). ``status``:
     ``right``, ``wrong`` or ``open``; every prefix of at most ``upto`` symbols is right (``None``: every prefix).
     ``line``: the checker's."""
@@ -42,8 +42,19 @@ class Proved:
     status: str
     upto: int | None
     wrong: Wrong | None
-    shortest: bool
     line: str
+
+    def summary(self) -> dict[str, Any]:
+        """The answer for machines."""
+        return {
+            "model": self.model.name, "sha256": self.model.sha256, "language": self.language, "n": self.n,
+            "status": self.status, "upto": self.upto, "wrong": self.wrong_summary(), "checked": self.line,
+        }  # fmt: skip
+
+    def text(self) -> str:
+        """The answer in words."""
+        told = f"{self.model.name} on {self.language}, {self.lengths()}: {self.status}, by the given certificate"
+        return "\n".join([told, *self.right_lines(), *self.wrong_lines(), self.line])
 
 
 def proved(
@@ -68,7 +79,7 @@ def proved(
     most = math.inf if n is None else n + more
     theirs = claim.graph_of_document(found | {"memory": None})
     both = _Both(read, closed, most, theirs, math.inf if every else found["n"], name)
-    wrong, upto = found.get("wrong", {}), found["upto"] if not every else _last(found)
+    wrong, upto = found.get("wrong", {}), every_length.last_of(found) if every else found["upto"]
     both.agree(min(upto, most))
     word: Word | None = tuple(wrong["word"]) if wrong and upto < most and len(wrong["word"]) <= most else None
     if word is not None:
@@ -78,7 +89,7 @@ def proved(
         status="right" if upto >= most else "open" if word is None else "wrong",
         upto=None if upto == math.inf else max(int(min(upto, most)) - more, -1),
         wrong=None if word is None else _run(model, word[: len(word) - more], wrong["label"]),
-        shortest=word is not None and upto == len(word) - 1, line=line,
+        line=line,
     )  # fmt: skip
 
 
@@ -89,14 +100,6 @@ def demand_same(model: Trained, said: dict[str, Any], name: str) -> None:
     for key in sorted(({*mine} | {*said}) - {"name"}):
         if (theirs := said.get(key)) != (value := mine.get(key)):  # "none" is a value
             raise ModelError(f"{name}: about a model with {key} {quote(theirs)}, where {model.name} has {quote(value)}")
-
-
-def _last(found: dict[str, Any]) -> float:
-    """The length up to which a certificate of every length shows each prefix to be right."""
-    if not found["blocks"]:
-        return -1 if "wrong" in found and not found["wrong"]["word"] else 0
-    last = found["blocks"][-1][1]
-    return math.inf if last == ALL else float(last)
 
 
 def _run(model: Trained, word: Word, label: int) -> Wrong:
