@@ -1,0 +1,142 @@
+"""Checkpoints as strangers leave them: what stands beside the weights is read, or refused in one line."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from restrict.base.errors import ModelError
+from restrict.soft.importers import import_weights, save_gpt2_names
+from restrict.soft.importers.gpt2_names import gpt2_names
+from restrict.soft.models import evaluate
+from tests.commands import typed
+from tests.layouts import gpt2_arrays, lens
+from tests.test_soft_import import CONFIG, gpt2_file
+
+Arrays = dict[str, Any]
+N = 12
+WINDOW = np.tri(N) - np.tri(N, k=-3)
+
+
+# ---------------------------------------------------------------- masks beside weights
+
+
+def stored(folder: Path, arrays: Arrays) -> Path:
+    """A file of weights, without a configuration."""
+    save_file(arrays, folder / "w.safetensors")
+    return folder / "w.safetensors"
+
+
+@pytest.mark.parametrize("kind", ["bool", "uint8", "float32", "int64"])
+def test_a_causal_mask_beside_the_weights_is_what_is_meant(kind: str, tmp_path: Path) -> None:
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    arrays |= {f"transformer.h.{at}.attn.bias": np.tri(N, dtype=kind)[None, None] for at in (0, 1)}
+    arrays |= {"transformer.h.0.attn.masked_bias": np.array(-1e4, dtype=np.float32)}
+    found = import_weights(stored(tmp_path, arrays), config=CONFIG)
+    assert {head.mask for layer in found.model.layers for head in layer.heads} == {"past"}
+
+
+@pytest.mark.parametrize("prefix", ["", "transformer.", "module.transformer."])
+@pytest.mark.parametrize("mask", [WINDOW, np.tri(N, k=1), np.random.default_rng(0).normal(size=(N, N)), np.ones(N)])
+def test_a_window_or_a_learned_bias_is_no_causal_mask(mask: Any, prefix: str, tmp_path: Path) -> None:
+    arrays = gpt2_arrays(np.random.default_rng(8), prefix) | {f"{prefix}h.1.attn.bias": mask.astype(np.float32)}
+    for source in (stored(tmp_path, arrays), arrays):
+        with pytest.raises(ModelError, match=r"h.1.attn.bias' is no causal mask: windows and learned biases"):
+            import_weights(source, config=CONFIG)
+
+
+def test_no_mask_at_all_beside_gpt2s_weights_contradicts_its_layers(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path, **{"h.0.attn.bias": np.ones((N, N), dtype=bool)})
+    with pytest.raises(ModelError, match="no mask is stored beside the weights, and a causal mask given or assumed"):
+        import_weights(path)
+    path = gpt2_file(tmp_path, **{"h.0.attn.bias": np.ones((N, N)), "h.1.attn.bias": np.tri(N)})
+    with pytest.raises(ModelError, match=r"h.1.attn.bias' and .*h.0.attn.bias' differ"):
+        import_weights(path)
+    path = gpt2_file(tmp_path, **{"h.0.attn.masked_bias": np.array(0.5)})
+    with pytest.raises(ModelError, match="masked_bias' is no large negative number"):
+        import_weights(path)
+
+
+@pytest.mark.parametrize("stem", ["", "model."])
+def test_masks_of_transformer_lens(stem: str, tmp_path: Path) -> None:
+    arrays, config = lens(np.random.default_rng(1), 1)
+    arrays = {stem + name: a for name, a in arrays.items()} | {f"{stem}blocks.0.attn.IGNORE": np.array(-np.inf)}
+    causal, whole = (arrays | {f"{stem}blocks.0.attn.mask": a} for a in (np.tri(9, dtype=bool), np.ones((9, 9), bool)))
+    for source in (causal, stored(tmp_path, causal)):
+        assert import_weights(source, config=config).model.layers[0].heads[0].mask == "past"
+    with pytest.raises(ModelError, match="a causal mask is stored beside the weights, and no mask given or assumed"):
+        import_weights(causal, config=config | {"attention_dir": "bidirectional"})
+    assert (
+        import_weights(whole, config=config | {"attention_dir": "bidirectional"}).model.layers[0].heads[0].mask
+        == "none"
+    )
+    with pytest.raises(ModelError, match="no mask is stored beside the weights"):
+        import_weights(whole, config=config)
+    with pytest.raises(ModelError, match="is no causal mask"):
+        import_weights(arrays | {f"{stem}blocks.0.attn.mask": WINDOW}, config=config)
+
+
+def test_a_window_is_refused_by_the_command(tmp_path: Path) -> None:
+    path = gpt2_file(tmp_path, **{"h.0.attn.bias": WINDOW})
+    done = typed("soft", "import", path, "--weights", tmp_path / "n.safetensors")
+    assert "is no causal mask" in str(done.exception)
+    assert not (tmp_path / "n.safetensors").exists()
+
+
+# ---------------------------------------------------------------- names, heads and constants of transformers
+
+
+def logits_of(found: Any, word: list[int]) -> Any:
+    model = found.model
+    return evaluate.logits(model, np.array([model.symbols.index(found.tokens[t]) for t in word])[None])[0]
+
+
+@pytest.mark.parametrize("outer", ["module.", "_orig_mod.", "model.", "_orig_mod.module."])
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_model_that_was_wrapped_is_the_same_function(outer: str, tied: bool) -> None:
+    rng = np.random.default_rng(8)
+    plain = gpt2_arrays(rng) | ({} if tied else {"lm_head.weight": rng.normal(size=(5, 8))})
+    wrapped = {outer + name: a for name, a in plain.items()}
+    one, other = (import_weights(arrays, config=CONFIG) for arrays in (plain, wrapped))
+    np.testing.assert_array_equal(logits_of(one, [2, 0, 1]), logits_of(other, [2, 0, 1]))
+    apart = {outer + name if "lm_head" not in name else name: a for name, a in plain.items()}
+    np.testing.assert_array_equal(logits_of(import_weights(apart, config=CONFIG), [2, 0]), logits_of(one, [2, 0]))
+    if not tied:
+        with pytest.raises(ModelError, match=r"^state dict: lm_head.weight and .*lm_head.weight: which one"):
+            import_weights(wrapped | {"lm_head.weight": plain["lm_head.weight"]}, config=CONFIG)
+
+
+def test_a_classifier_with_one_label_answers_by_its_sign(tmp_path: Path) -> None:
+    """`num_labels=1`: transformers names the one row LABEL_0, which is the name of no answer."""
+    arrays = gpt2_arrays(np.random.default_rng(8)) | {"score.weight": np.ones((1, 8), dtype=np.float32)}
+    for named in ({}, {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "problem_type": "regression"}):
+        found = import_weights(arrays, config=CONFIG | named)
+        assert (found.model.output.kind, found.model.output.labels, found.model.output.place) == (
+            "sign", ("0", "1"), "last"
+        )  # fmt: skip
+        assert gpt2_names(found).read_out == "membership"
+
+
+def test_a_backbone_without_a_read_out_is_no_language_model() -> None:
+    arrays = gpt2_arrays(np.random.default_rng(8), "")
+    assert import_weights(arrays, config=CONFIG | {"architectures": ["GPT2LMHeadModel"]}).model.output.unembed.any()
+    with pytest.raises(ModelError, match="GPT2Model has no read-out, and neither has the file"):
+        import_weights(arrays, config=CONFIG | {"architectures": ["GPT2Model"]})
+
+
+@pytest.mark.parametrize("eps", ["3e-7", "1e-12", "0"])
+def test_a_constant_that_no_verdict_covers_is_not_written(eps: str, tmp_path: Path) -> None:
+    found = import_weights(gpt2_arrays(np.random.default_rng(8)), config=CONFIG | {"layer_norm_epsilon": eps})
+    with pytest.raises(ModelError, match=rf"no verdict covers the constant {eps} of LayerNorm, but 1/N"):
+        save_gpt2_names(found, tmp_path / "n.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pickle_is_called_one_by_verify(tmp_path: Path) -> None:
+    for name, content in (("pytorch_model.bin", b"PK\x03\x04" + bytes(64)), ("m.pt", b"\x80\x02" + bytes(64))):
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / "config.json").write_text("{}")
+        done = typed("soft", "verify", tmp_path / name, "-n", 3)
+        assert f"{name}: a pickle file, and loading it would run code" in str(done.exception)
