@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from restrict.base.errors import ModelError
-from restrict.soft.importers import import_weights, save_gpt2_names
+from restrict.base.errors import ModelError, NotEstablished
+from restrict.soft.importers import Record, compare, import_weights, save_gpt2_names
 from restrict.soft.importers.gpt2_names import gpt2_names
 from restrict.soft.models import evaluate
 from tests.commands import typed
-from tests.layouts import gpt2_arrays, lens
+from tests.layouts import by_hand, gpt2_arrays, lens
 from tests.test_soft_import import CONFIG, gpt2_file
 
 Arrays = dict[str, Any]
@@ -66,14 +66,9 @@ def test_masks_of_transformer_lens(stem: str, tmp_path: Path) -> None:
     causal, whole = (arrays | {f"{stem}blocks.0.attn.mask": a} for a in (np.tri(9, dtype=bool), np.ones((9, 9), bool)))
     for source in (causal, stored(tmp_path, causal)):
         assert import_weights(source, config=config).model.layers[0].heads[0].mask == "past"
-    with pytest.raises(ModelError, match="a causal mask is stored beside the weights, and no mask given or assumed"):
-        import_weights(causal, config=config | {"attention_dir": "bidirectional"})
-    assert (
-        import_weights(whole, config=config | {"attention_dir": "bidirectional"}).model.layers[0].heads[0].mask
-        == "none"
-    )
-    with pytest.raises(ModelError, match="no mask is stored beside the weights"):
-        import_weights(whole, config=config)
+    for source in (causal, whole):  # the library stores a causal one whatever the direction
+        found = import_weights(source, config=config | {"attention_dir": "bidirectional"})
+        assert found.model.layers[0].heads[0].mask == "none"
     with pytest.raises(ModelError, match="is no causal mask"):
         import_weights(arrays | {f"{stem}blocks.0.attn.mask": WINDOW}, config=config)
 
@@ -140,3 +135,14 @@ def test_a_pickle_is_called_one_by_verify(tmp_path: Path) -> None:
         (tmp_path / "config.json").write_text("{}")
         done = typed("soft", "verify", tmp_path / name, "-n", 3)
         assert f"{name}: a pickle file, and loading it would run code" in str(done.exception)
+
+
+def test_another_activation_is_proposed_for_transformer_lens(tmp_path: Path) -> None:
+    arrays, config = lens(np.random.default_rng(1), 1)
+    config |= {"act_fn": "gelu_new"}
+    record = Record(((2, 0, 1, 1),), (by_hand(arrays, config, [2, 0, 1, 1]),))
+    given = {name: value for name, value in config.items() if name != "act_fn"}
+    with pytest.raises(NotEstablished, match=r"these agree: --activation gelu_tanh$"):
+        compare(import_weights(arrays, config=given), record, source=arrays, config=given)
+    told = compare(import_weights(arrays, config=config), record, source=arrays, config=config)
+    assert not [words for words in told.untold if "activation" in words]

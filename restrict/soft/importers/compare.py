@@ -236,7 +236,12 @@ def _changes(imported: Imported, options: Options) -> Iterator[tuple[str, Option
             yield f"--eps {eps}", replace(options, eps=eps)
     if "offset" in has:
         yield from ((f"--offset {k}", replace(options, offset=k)) for k in (1, 2) if str(k) != has["offset"])
-    if imported.layout == "transformer-lens" or d > 4096:
+    if imported.layout == "transformer-lens":
+        for kind in ("relu", "gelu", "gelu_tanh"):
+            if "activation" in has and used != {kind}:
+                yield f"--activation {kind}", replace(options, activation=kind)
+        return
+    if d > 4096:
         return
     encoder = {} if imported.layout == "gpt2" else {"norm_first": "LayerNorm first", "causal": "causal mask"}
     now = [has["heads"], used, *(has[said] for said in encoder.values())]

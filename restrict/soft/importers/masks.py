@@ -1,6 +1,7 @@
 """Masks that libraries store beside weights: ``attn.bias`` and ``attn.masked_bias`` of GPT-2, ``attn.mask`` and
-``attn.IGNORE`` of TransformerLens. They are no parameters, but they say what a position sees. So each must be the mask
-that the layout means: a window, or a learned bias that has this name, is another function, and refused."""
+``attn.IGNORE`` of TransformerLens. They are no parameters, but they say what a position sees. So each must be a mask
+that is read: a window, or a learned bias that has this name, is another function, and refused. TransformerLens stores a
+causal mask beside models that do not use it (``attention_dir`` bidirectional), so its masks tell no direction."""
 
 import re
 from collections.abc import Mapping

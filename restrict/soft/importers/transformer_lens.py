@@ -86,7 +86,6 @@ def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
     if f"{stem}blocks.0.mlp.W_in" in tensors.arrays:
         activation = choices.activation(("act_fn",), "relu", "TransformerLens' default")
     mask, scale = _attention(choices, dk)
-    choices.demand_mask(mask)
     layers = tuple(reader.block(at, mask, scale, activation) for at in range(count))
     final = reader.norm("ln_final")
     unembed = tensors.take(f"{stem}unembed.W_U", (d, None)).T
