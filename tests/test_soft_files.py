@@ -8,12 +8,12 @@ import pytest
 from safetensors.numpy import save_file
 
 from restrict.base.errors import ModelError, NotEstablished
-from restrict.soft.importers import Record, compare, import_weights, save_gpt2_names
+from restrict.soft.importers import Options, Record, compare, import_weights, save_gpt2_names
 from restrict.soft.importers.gpt2_names import gpt2_names
 from restrict.soft.models import evaluate
 from tests.commands import typed
-from tests.layouts import by_hand, gpt2_arrays, lens
-from tests.test_soft_import import CONFIG, gpt2_file
+from tests.layouts import by_hand, encoder, gpt2_arrays, lens
+from tests.test_soft_import import CONFIG, Attributes, encoder_arrays, gpt2_file
 
 Arrays = dict[str, Any]
 N = 12
@@ -146,3 +146,91 @@ def test_another_activation_is_proposed_for_transformer_lens(tmp_path: Path) -> 
         compare(import_weights(arrays, config=given), record, source=arrays, config=given)
     told = compare(import_weights(arrays, config=config), record, source=arrays, config=config)
     assert not [words for words in told.untold if "activation" in words]
+
+
+# ---------------------------------------------------------------- modules and state dicts of torch
+
+
+class RMSNorm:
+    """A norm whose weights look like a LayerNorm's."""
+
+
+class LayerNorm:
+    """A LayerNorm without weights, which nothing in a state dict shows."""
+
+    normalized_shape, elementwise_affine, eps = (8,), False, 1e-5
+
+
+def module_of(activation: Any, *more: Any) -> Any:
+    """An object that says of itself what an encoder of torch says."""
+    layer = Attributes(self_attn=Attributes(num_heads=4), norm_first=True, activation=activation)
+    return Attributes(state_dict=encoder_arrays, modules=lambda: [layer, *more])
+
+
+def torch_relu(x: Any) -> Any:
+    return x
+
+
+torch_relu.__module__, torch_relu.__name__ = "torch.nn.functional", "relu"
+
+
+@pytest.mark.parametrize("norm", [RMSNorm(), LayerNorm()])
+def test_a_module_with_a_norm_that_no_weight_shows_is_refused(norm: Any) -> None:
+    with pytest.raises(ModelError, match=r"the module has a (RMS|Layer)Norm"):
+        import_weights(module_of(torch_relu, norm), Options(alphabet=tuple("abcd")))
+
+
+def test_a_function_that_is_only_called_relu_is_not_taken_for_it() -> None:
+    def relu(x: Any) -> Any:
+        return x * abs(x)
+
+    assert import_weights(module_of(torch_relu), Options(alphabet=tuple("abcd"))).model
+    with pytest.raises(ModelError, match=r"activation 'tests.test_soft_files.relu' is not one of"):
+        import_weights(module_of(relu), Options(alphabet=tuple("abcd")))
+    found = import_weights(module_of(relu), Options(alphabet=tuple("abcd"), activation="gelu"))
+    assert ("activation", "gelu", "given (config activation: tests.test_soft_files.relu)") in [
+        (s.name, s.value, s.text()) for s in found.settings
+    ]
+
+
+def test_tensors_of_bfloat16_are_read() -> None:
+    """As torch has them: numpy has no such type, so they are converted by torch, exactly."""
+
+    class Half:
+        def __init__(self, array: Any) -> None:
+            self.array = array
+
+        def double(self) -> Any:
+            return self.array.astype(np.float64)
+
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    found = import_weights({name: Half(a) for name, a in arrays.items()}, config=CONFIG)
+    np.testing.assert_array_equal(logits_of(found, [2, 0]), logits_of(import_weights(arrays, config=CONFIG), [2, 0]))
+
+
+def test_an_embedding_that_the_code_multiplies_is_named() -> None:
+    """PyTorch's tutorial: the embedding times the root of the width, which no weight says."""
+    arrays, config = encoder(np.random.default_rng(7), 1)
+    scaled = arrays | {"embed.weight": arrays["embed.weight"] * 2}
+    record = Record(((2, 0, 1, 1),), (by_hand(scaled, config, [2, 0, 1, 1]),))
+    for said, words in ((config, "the"), (config | {"causal": False}, "--heads 2 .* --causal, the")):
+        found = import_weights(arrays, Options(place="every"), config=said)
+        with pytest.raises(NotEstablished, match=rf"agree: {words} embedding times sqrt\(4\)"):
+            compare(found, record, source=arrays, options=Options(place="every"), config=said)
+
+
+def test_what_a_module_has_in_memory_is_what_files_say() -> None:
+    """Numbers of classes are integers there, not texts; decimals may be numpy's; no architecture is named."""
+    arrays = gpt2_arrays(np.random.default_rng(8)) | {"score.weight": np.ones((2, 8))}
+    memory = CONFIG | {"id2label": {0: "no", 1: "yes"}, "architectures": None}
+    module = Attributes(state_dict=lambda: arrays, config=memory)
+    assert import_weights(module).model.output.labels == ("no", "yes")
+
+    class GPT2Model(Attributes):
+        """A backbone of transformers."""
+
+    with pytest.raises(ModelError, match="GPT2Model has no read-out"):
+        import_weights(GPT2Model(state_dict=lambda: gpt2_arrays(np.random.default_rng(8)), config=memory))
+    weights, config = lens(np.random.default_rng(1), 1)
+    module = Attributes(state_dict=lambda: weights, cfg=config | {"attn_scale": np.float64(3.0)})
+    assert import_weights(module).model.layers[0].heads[0].scale.text == "1/3.0"

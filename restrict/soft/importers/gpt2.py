@@ -84,7 +84,7 @@ def _classes(choices: Choices, rows: int) -> tuple[str, ...] | None:
         return None
     if found is None:
         return tuple(f"label{k}" for k in range(rows))
-    given = [found.get(str(k)) for k in range(rows)] if isinstance(found, dict) else []
+    given = [found.get(str(k), found.get(k)) for k in range(rows)] if isinstance(found, dict) else []
     names = [name for name in given if isinstance(name, str) and name]
     if len(set(names)) < rows or len(found) != rows:
         raise ModelError(f"{choices.source}: config id2label: expected {rows} different names, for 0 .. {rows - 1}")

@@ -39,8 +39,9 @@ class Named(Taken[Floats]):
 
 
 def as_array(name: str, a: Any, source: str) -> Floats:
-    """A tensor as float64. ``a``: an array, or a tensor of torch. ``source``: where it comes from, for messages."""
-    for step in ("detach", "cpu"):
+    """A tensor as float64. ``a``: an array, or a tensor of torch, which numpy cannot read where it is bfloat16.
+    ``source``: where it comes from, for messages."""
+    for step in ("detach", "cpu", "double"):
         a = getattr(a, step)() if hasattr(a, step) else a
     try:
         found = np.asarray(a, dtype=np.float64)
