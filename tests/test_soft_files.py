@@ -148,6 +148,26 @@ def test_another_activation_is_proposed_for_transformer_lens(tmp_path: Path) -> 
     assert not [words for words in told.untold if "activation" in words]
 
 
+def turned(arrays: Arrays) -> Arrays:
+    """The same function as nanoGPT stores it: matrices of layers are those of nn.Linear."""
+    of = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
+    return {name: np.ascontiguousarray(a.T) if name.endswith(of) else a for name, a in arrays.items()}
+
+
+def test_matrices_stored_output_by_input_are_the_same_function(tmp_path: Path) -> None:
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    one, other = (import_weights(a, config=CONFIG) for a in (arrays, turned(arrays)))
+    np.testing.assert_array_equal(logits_of(one, [2, 0, 1]), logits_of(other, [2, 0, 1]))
+    assert "matrices" in {s.name for s in other.settings} - {s.name for s in one.settings}
+    path = gpt2_file(tmp_path, **{name.removeprefix("transformer."): a for name, a in turned(arrays).items()})
+    assert "stored output by input, as nanoGPT has them; `restrict soft import" in str(
+        typed("soft", "verify", path, "-n", 2).exception
+    )
+    mixed = arrays | {name: a for name, a in turned(arrays).items() if name.endswith("h.0.mlp.c_fc.weight")}
+    with pytest.raises(ModelError, match=r"c_fc.weight' has shape"):
+        import_weights(mixed, config=CONFIG)
+
+
 # ---------------------------------------------------------------- modules and state dicts of torch
 
 

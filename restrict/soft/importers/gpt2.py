@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from restrict.base.errors import ModelError
+from restrict.base.tensorfile import fits
 from restrict.soft.importers import blocks
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
@@ -40,6 +41,8 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     where = {"post": "LayerNorm last", "pre": "LayerNorm first", "none": "no LayerNorm"}[norm]
     told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
     choices.note("layers", told, "weights", "GPT-2's names")
+    if _linear(tensors, f"{stem}h.0", d):
+        choices.note("matrices", "output by input", "weights", "c_attn, as nanoGPT's; query, key, value in this order")
     scales = _scales(choices, d // count_of_heads, count)
     table = blocks.learned(tensors, choices, f"{stem}wpe.weight", d)
     layers = tuple(
@@ -121,18 +124,26 @@ def _unembed(tensors: Named, choices: Choices, embed: Floats, head: str) -> Floa
 def _layer(
     tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, norm: Norm, eps: str, scale: Term
 ) -> SoftLayer:  # fmt: skip
-    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
-    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
-    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
+    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs), as in nn.Linear.
+    turned = not _linear(tensors, stem, d)
+    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d) if turned else (3 * d, d))
+    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d))
+    qkv, out = (qkv.T, out.T) if turned else (qkv, out)
     return SoftLayer(
         blocks.heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
         blocks.mlp(
-            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned=True
+            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned
         ),
         norm,
         *(None if norm == "none" else blocks.norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
     )
+
+
+def _linear(tensors: Named, stem: str, d: int) -> bool:
+    """Whether a layer's matrices are stored output by input, as ``nn.Linear`` has them: nanoGPT's and others of its
+    kind. The shape of ``c_attn`` tells it, that of ``c_proj`` does not."""
+    return fits(getattr(tensors.arrays.get(f"{stem}.attn.c_attn.weight"), "shape", ()), (3 * d, d))
 
 
 def _norm(tensors: Named, choices: Choices) -> Norm:
