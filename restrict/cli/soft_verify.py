@@ -178,7 +178,8 @@ def leave(found: Verdict | EveryLength | Proved, why: str = "see the cases above
     if found.status == "open":
         n = longest(found)
         where = "at every length" if n is None else f"up to {n}"
-        why = why if getattr(found, "open", True) else "no case was reached"
+        if not getattr(found, "open", True):  # it stopped before a case was left open
+            why = "no case was reached" if not getattr(found, "cases", ()) else "what is decided stands above"
         sys.exit(common.say(f"{found.model.name}: not decided {where}; {why}", 5))
 
 
