@@ -221,6 +221,7 @@ def test_a_module_says_itself_what_weights_do_not() -> None:
     def relu(x: Any) -> Any:
         return x
 
+    relu.__module__ = "torch.nn.functional"
     layer = Attributes(self_attn=Attributes(num_heads=4), norm_first=True, norm1=Attributes(eps=1e-4), activation=relu)
     module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, layer])
     found = import_weights(module, Options(alphabet=tuple("abcd")))

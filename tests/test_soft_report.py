@@ -128,6 +128,18 @@ def test_verdicts_on_random_models_are_reported_and_loaded(name: str, every: boo
         assert again._repr_html_() == found._repr_html_()
 
 
+def test_no_name_stands_twice_on_a_page(tmp_path: Path) -> None:
+    """Of several charts, each with ticks and clips that matplotlib names alike; what is referred to is there."""
+    file, verdict = verified("dyck1-depth2-1l1h16d-nope", 6, tmp_path)
+    succeeded("report", verdict, "--model", file, "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    names = re.findall(r'<[^>]* id="([^"]*)"', text)
+    assert len(set(names)) == len(names)
+    referred = set(re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', text))
+    assert {a or b for a, b in referred} <= set(names)
+    assert text.count("<clipPath") > 1
+
+
 def test_the_report_of_a_wrong_word_goes_through_it_step_by_step(tmp_path: Path) -> None:
     file, verdict = verified("contains-aba-1l1h16d-nope", 12, tmp_path)
     page = page_of(verdict, file)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.verdict_forms import Form, moved, network, signed
 from restrict.checker.verdict_numbers import ONE, slope
+from restrict.cli.soft_verify import leave
 from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained import decide, memory
@@ -411,6 +413,15 @@ def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
     found = typed("soft", "verify", right, "-n", 60, "--time", "1e-6", "--no-recheck")
     assert found.exit_code == 5
     assert "stopped: time" in found.output
+
+
+@pytest.mark.parametrize(("cases", "says"), [([], "no case was reached"), ([1], "what is decided stands above")])
+def test_a_search_that_stopped_says_whether_anything_is_decided(cases: Any, says: str, capsys: Any) -> None:
+    found: Any = SimpleNamespace(model=SimpleNamespace(name="m"), status="open", n=9, open=[], cases=cases)
+    with pytest.raises(SystemExit) as done:
+        leave(found)
+    assert done.value.code == 5
+    assert f"m: not decided up to 9; {says}" in capsys.readouterr().err
 
 
 def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:

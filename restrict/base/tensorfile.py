@@ -29,6 +29,15 @@ def is_safetensors(content: bytes) -> bool:
     return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content) - 8
 
 
+def refuse_pickle(content: bytes, source: object) -> None:
+    """Refuse what ``torch.save`` writes by its first bytes: those of an archive, or of a pickle."""
+    if not is_safetensors(content) and (content[:2] == b"PK" or content[:1] == b"\x80"):
+        raise ModelError(
+            f"{source}: a pickle file, and loading it would run code of its author; save the state dict with "
+            "safetensors.torch.save_file instead"
+        )
+
+
 def described(content: bytes, what: str) -> Node:
     """The JSON object in the metadata entry ``restrict``; ``what`` it describes, and where to read about it."""
     header = header_of(content)

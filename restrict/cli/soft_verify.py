@@ -170,5 +170,6 @@ def leave(found: Verdict | EveryLength | Proved, why: str = "see the cases above
         sys.exit(common.say("interrupted; what is decided stands above", 130))
     if found.status == "open":
         where = "at every length" if found.asked is None else f"up to {found.asked}"
-        why = why if getattr(found, "open", True) else "no case was reached"
+        if not getattr(found, "open", True):  # it stopped before a case was left open
+            why = "no case was reached" if not getattr(found, "cases", ()) else "what is decided stands above"
         sys.exit(common.say(f"{found.model.name}: not decided {where}; {why}", 5))

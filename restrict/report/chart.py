@@ -2,6 +2,7 @@
 those of the reader's light or dark setting: matplotlib writes the light ones, and each is replaced by the variable that
 the page's style sheet gives both."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class Chart:
         title = f"<title>{escape(self.title)}</title>"
         if alone:
             return re.sub(r"(<svg[^>]*>)", lambda found: f"{found[1]}{title}", text, count=1)
+        text = _own_names(text, self.title)
         for name, (light, _) in COLOURS.items():
             text = text.replace(light, f"var(--{name})") if name != "none" else text
         head = f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img">{title}'
@@ -60,6 +62,19 @@ class Chart:
             "axes.spines.right": False, "text.parse_math": False, "path.simplify": False,
         }  # fmt: skip
         return painted(self.paint, self.width, self.height, kind, settings)
+
+
+def _own_names(text: str, title: str) -> str:
+    """The chart with names that no other one on a page has: matplotlib gives the same to the ticks and clips of all,
+    and what refers to a name finds the first of the page. Names to which nothing refers are left out."""
+    mark = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8]
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]*)', text))
+
+    def renamed(tag: re.Match[str]) -> str:
+        found = re.sub(r' id="([^"]*)"', lambda m: f' id="{mark}-{m[1]}"' if m[1] in used else "", tag[0])
+        return re.sub(r'(href="#|url\(#)', rf"\g<1>{mark}-", found)
+
+    return re.sub(r"<[^>]*>", renamed, text)
 
 
 def colour(name: str) -> str:

@@ -4,8 +4,10 @@ the logits that the original gave. The forward pass here is float64; the origina
 by rounding: ``tolerance`` is relative to the largest recorded logit."""
 
 import io
+import math
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -225,17 +227,31 @@ def _agreeing(
 ) -> tuple[str, ...]:
     """Other settings under which the model would agree with the record (its first words), in words."""
     part = Record(record.words[:4], record.logits[:4], record.source)
-    found = []
+    tried, found = dict[str, Imported](), []
     for words, changed in _changes(imported, options or Options()):
-        try:
-            other = import_weights(source, changed, config=config)
-            pairs = zip(part.words, part.logits, strict=True)
-            agrees = all(_gap(other, word, rows, part.source)[0] <= allowed for word, rows in pairs)
-        except RestrictError:
-            continue
-        if agrees:
-            found.append(words)
-    return tuple(found)
+        with suppress(RestrictError):
+            tried[words] = import_weights(source, changed, config=config)
+            if _agrees(tried[words], part, allowed):
+                found.append(words)
+    if found or imported.layout != "torch" or _agrees(imported, part, allowed):
+        return tuple(found)
+    # The encoder of PyTorch's tutorial: no weight says it, and no option, as the numbers would not be the file's.
+    by = math.sqrt(imported.model.width)
+    told = f"the embedding times sqrt({imported.model.width}), which the weights are to be stored with"
+    for words, other in {"": imported, **tried}.items():
+        scaled = replace(other, model=replace(other.model, embed=other.model.embed * by))
+        if _agrees(scaled, part, allowed):
+            return (f"{words}, {told}" if words else told,)
+    return ()
+
+
+def _agrees(imported: Imported, record: Record, allowed: float) -> bool:
+    """Whether a model gives the recorded logits."""
+    try:
+        pairs = zip(record.words, record.logits, strict=True)
+        return all(_gap(imported, word, rows, record.source)[0] <= allowed for word, rows in pairs)
+    except RestrictError:
+        return False
 
 
 def _changes(imported: Imported, options: Options) -> Iterator[tuple[str, Options]]:
@@ -248,7 +264,12 @@ def _changes(imported: Imported, options: Options) -> Iterator[tuple[str, Option
             yield f"--eps {eps}", replace(options, eps=eps)
     if "offset" in has:
         yield from ((f"--offset {k}", replace(options, offset=k)) for k in (1, 2) if str(k) != has["offset"])
-    if imported.layout == "transformer-lens" or d > 4096:
+    if imported.layout == "transformer-lens":
+        for name in ("relu", "gelu", "gelu_tanh"):
+            if "activation" in has and used != {name}:
+                yield f"--activation {name}", replace(options, activation=name)
+        return
+    if d > 4096:
         return
     encoder = {} if imported.layout == "gpt2" else {"norm_first": "LayerNorm first", "causal": "causal mask"}
     now = [has["heads"], used, *(has[said] for said in encoder.values())]

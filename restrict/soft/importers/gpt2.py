@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from restrict.base.errors import ModelError
+from restrict.base.tensorfile import fits
 from restrict.soft.importers import blocks
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
@@ -12,8 +13,6 @@ from restrict.soft.models.model import Activation, Floats, Mask, Norm, Place, So
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
-BUFFER = re.compile(r".*\.attn\.(bias|masked_bias)|blocks\.\d+\.attn\.(mask|IGNORE)")
-"""Masks, which libraries store beside weights."""
 INNER = ("n_inner", "intermediate_size")
 HEADS: dict[str, Place] = {"lm_head": "every", "score": "last", "classifier": "every"}
 """The heads of a language model, of a classifier of words and of one of tokens, and where transformers reads them."""
@@ -38,9 +37,12 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     if unmasked not in (None, True, False):
         raise ModelError(f"{tensors.source}: config causal: {unmasked!r} is neither true nor false")
     mask: Mask = "none" if unmasked is False else "past"
+    choices.demand_mask(mask)
     where = {"post": "LayerNorm last", "pre": "LayerNorm first", "none": "no LayerNorm"}[norm]
     told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
     choices.note("layers", told, "weights", "GPT-2's names")
+    if _linear(tensors, f"{stem}h.0", d):
+        choices.note("matrices", "output by input", "weights", "c_attn, as nanoGPT's; query, key, value in this order")
     scales = _scales(choices, d // count_of_heads, count)
     table = blocks.learned(tensors, choices, f"{stem}wpe.weight", d)
     layers = tuple(
@@ -53,34 +55,39 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     choices.demand(final_norm=final is not None)
     if norm == "none" and final is not None:
         raise ModelError(f"{tensors.source}: config layer_norm is false, and the weights have {stem}ln_f")
-    head = _head(tensors)
-    if head == "lm_head":
-        unembed, labels = _unembed(tensors, choices, embed), None
+    head, kind = _head(tensors, stem.removesuffix("transformer."))
+    if kind == "lm_head":
+        unembed, labels = _unembed(tensors, choices, embed, head), None
     else:
         unembed = tensors.take(f"{head}.weight", (None, d))
         choices.note("unembedding", head, "weights")
         labels = _classes(choices, len(unembed))
     bias = tensors.maybe(f"{head}.bias", len(unembed))
     return blocks.assembled(
-        tensors, choices, name, blocks.Parts(embed, table, layers, final, unembed, bias, HEADS[head], labels)
+        tensors, choices, name, blocks.Parts(embed, table, layers, final, unembed, bias, HEADS[kind], labels)
     )
 
 
-def _head(tensors: Named) -> str:
-    """The module that the output is read by; the language model's, which may be tied, where there is no other."""
-    found = [head for head in HEADS if f"{head}.weight" in tensors.arrays]
+def _head(tensors: Named, outer: str) -> tuple[str, str]:
+    """The module that the output is read by, and which of ``HEADS`` it is: the language model's, which may be tied,
+    where there is no other. ``outer``: the prefix of what the whole model was wrapped in (``module.``), if it was."""
+    found = [(stem + head, head) for head in HEADS for stem in dict.fromkeys(("", outer))
+             if f"{stem}{head}.weight" in tensors.arrays]  # fmt: skip
     if len(found) > 1:
-        raise ModelError(f"{tensors.source}: {found[0]}.weight and {found[1]}.weight: which one is the read-out?")
-    return found[0] if found else "lm_head"
+        raise ModelError(f"{tensors.source}: {found[0][0]}.weight and {found[1][0]}.weight: which one is the read-out?")
+    return found[0] if found else (f"{outer}lm_head", "lm_head")
 
 
-def _classes(choices: Choices, rows: int) -> tuple[str, ...]:
-    """The names of classes, as transformers stores them: ``id2label``."""
+def _classes(choices: Choices, rows: int) -> tuple[str, ...] | None:
+    """The names of classes, as transformers stores them: ``id2label``. One row has one name, which is that of no
+    answer: a score, whose sign is read."""
     found = choices.key("id2label")[1]
     choices.used |= {"label2id", "num_labels", "problem_type", "tie_word_embeddings"}
+    if rows == 1:
+        return None
     if found is None:
         return tuple(f"label{k}" for k in range(rows))
-    given = [found.get(str(k)) for k in range(rows)] if isinstance(found, dict) else []
+    given = [found.get(str(k), found.get(k)) for k in range(rows)] if isinstance(found, dict) else []
     names = [name for name in given if isinstance(name, str) and name]
     if len(set(names)) < rows or len(found) != rows:
         raise ModelError(f"{choices.source}: config id2label: expected {rows} different names, for 0 .. {rows - 1}")
@@ -95,37 +102,48 @@ def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:
     return [Term(f"{base}/{at + 1}" if by_layer and at else base) for at in range(layers)]
 
 
-def _unembed(tensors: Named, choices: Choices, embed: Floats) -> Floats:
-    """The read-out's matrix: ``lm_head``, or the embedding again."""
+def _unembed(tensors: Named, choices: Choices, embed: Floats, head: str) -> Floats:
+    """The read-out's matrix: ``head``, or the embedding again."""
     key, tied = choices.key("tie_word_embeddings")
     if key and type(tied) is not bool:
         raise ModelError(f"{tensors.source}: config {key}: {tied!r} is neither true nor false")
-    there = "lm_head.weight" in tensors.arrays
+    name = f"{head}.weight"
+    there = name in tensors.arrays
     if key and not tied and not there:
-        raise ModelError(f"{tensors.source}: the tensor 'lm_head.weight' is missing, and config {key} is false")
-    found = tensors.take("lm_head.weight", (None, embed.shape[1])) if there else embed
+        raise ModelError(f"{tensors.source}: the tensor {name!r} is missing, and config {key} is false")
+    if not there and choices.config.get("architectures") == ["GPT2Model"]:
+        raise ModelError(f"{tensors.source}: config architectures: GPT2Model has no read-out, and neither has the file")
+    found = tensors.take(name, (None, embed.shape[1])) if there else embed
     same = not there or np.array_equal(found, embed)
     if key and tied and not same:
-        raise ModelError(f"{tensors.source}: lm_head.weight differs from wte.weight, and config {key} is true")
-    choices.note("unembedding", "the embedding (tied)" if same else "lm_head", "weights")
+        raise ModelError(f"{tensors.source}: {name} differs from wte.weight, and config {key} is true")
+    choices.note("unembedding", "the embedding (tied)" if same else head, "weights")
     return found
 
 
 def _layer(
     tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, norm: Norm, eps: str, scale: Term
 ) -> SoftLayer:  # fmt: skip
-    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs).
-    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d)).T
-    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d)).T
+    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs), as in nn.Linear.
+    turned = not _linear(tensors, stem, d)
+    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d) if turned else (3 * d, d))
+    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d))
+    qkv, out = (qkv.T, out.T) if turned else (qkv, out)
     return SoftLayer(
         blocks.heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
         tensors.bias(f"{stem}.attn.c_proj.bias", d),
         blocks.mlp(
-            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned=True
+            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned
         ),
         norm,
         *(None if norm == "none" else blocks.norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
     )
+
+
+def _linear(tensors: Named, stem: str, d: int) -> bool:
+    """Whether a layer's matrices are stored output by input, as ``nn.Linear`` has them: nanoGPT's and others of its
+    kind. The shape of ``c_attn`` tells it, that of ``c_proj`` does not."""
+    return fits(getattr(tensors.arrays.get(f"{stem}.attn.c_attn.weight"), "shape", ()), (3 * d, d))
 
 
 def _norm(tensors: Named, choices: Choices) -> Norm:

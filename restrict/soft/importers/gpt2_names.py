@@ -26,6 +26,8 @@ IDLE = 2
 """Tokens in no input that a configuration can name beside the end token: PAD and SEP."""
 LARGEST_FACTOR = 2**40
 """A power of two by which scores may be multiplied, or divided."""
+LARGEST_EPS = 10**12 - 1
+"""The largest N of a constant 1/N of LayerNorm that certificates have."""
 KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new"}
 
 
@@ -175,12 +177,12 @@ def _covered(model: SoftModel) -> list[str]:
         _refuse(model, "a model without layers")
     if model.positions.combine != "add" or model.positions.kind == "terms":
         _refuse(model, "positions other than a table that is added")
-    norms, shapes, masks, kinds, places = set[str](), set[Any](), set[str](), set[str](), set[str]()
+    norms, shapes, masks, kinds, places = set[Term](), set[Any](), set[str](), set[str](), set[str]()
     for layer in model.layers:
         if layer.norm == "post" and layer.ffn is None:
             _refuse(model, "LayerNorm behind each half of a block without a network")
         places.add(layer.norm)
-        norms |= {norm.eps.text for norm in (layer.norm1, layer.norm2, model.final_norm) if norm is not None}
+        norms |= {norm.eps for norm in (layer.norm1, layer.norm2, model.final_norm) if norm is not None}
         for head in layer.heads:
             dk = len(head.query)
             if head.score != "dot" or _factor(head) is None:
@@ -197,7 +199,11 @@ def _covered(model: SoftModel) -> list[str]:
     if len(kinds) > 1:
         _refuse(model, f"layers with different activations ({', '.join(sorted(kinds))})")
     if len(norms) > 1:
-        _refuse(model, f"LayerNorms with different constants ({', '.join(sorted(norms))})")
+        _refuse(model, f"LayerNorms with different constants ({', '.join(sorted(eps.text for eps in norms))})")
+    for eps in norms:
+        constant = eps.exact(0, 1) or Fraction()
+        if constant.numerator != 1 or constant.denominator > LARGEST_EPS:
+            _refuse(model, f"the constant {eps.text} of LayerNorm, but 1/N for a whole number N below 10^12")
     if place == "first":
         if masks != {"none"}:
             _refuse(

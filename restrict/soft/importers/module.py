@@ -20,7 +20,11 @@ def facts_of(module: Any) -> dict[str, Any]:
             config = config.to_dict()
         if isinstance(config, Mapping):
             found |= {str(k): _plain(v) for k, v in config.items()}
+            if found.get("architectures", "") is None:  # transformers says it in files alone
+                found["architectures"] = [type(module).__name__]
     parts = list(module.modules()) if hasattr(module, "modules") else []
+    for part in parts:
+        _demand_norm(part)
     facts = [_layer_facts(part) for part in parts if hasattr(part, "self_attn")]
     if any(other != facts[0] for other in facts):
         raise ModelError("the layers of the module differ in heads, norms, activation or eps")
@@ -28,6 +32,17 @@ def facts_of(module: Any) -> dict[str, Any]:
     if len(epsilons) > 1:
         raise ModelError(f"the LayerNorms of the module differ in eps: {', '.join(map(repr, sorted(epsilons)))}")
     return found | (facts[0] if facts else {})
+
+
+def _demand_norm(part: Any) -> None:
+    """Refuse norms whose weights look like those of a LayerNorm, or of none, and that compute something else."""
+    name = type(part).__name__
+    if "rms" in name.lower():
+        raise ModelError(f"the module has a {name}, and only LayerNorm is read")
+    if hasattr(part, "normalized_shape") and not getattr(part, "elementwise_affine", True):
+        raise ModelError(
+            f"the module has a {name} with elementwise_affine false, which no weight shows; it is not read"
+        )
 
 
 def _layer_facts(layer: Any) -> dict[str, Any]:
@@ -47,13 +62,15 @@ def _layer_facts(layer: Any) -> dict[str, Any]:
 
 
 def _activation(function: Any) -> str:
-    """The name of an activation: of a function, or of a module such as ``nn.GELU(approximate="tanh")``."""
-    name = getattr(function, "__name__", type(function).__name__).lower()
-    if name == "gelu" and getattr(function, "approximate", "none") == "tanh":
+    """The name of an activation: of a function, or of a module such as ``nn.GELU(approximate="tanh")``. One that is not
+    torch's is named with its module, as its name does not say what it computes: that must be given, then."""
+    name = getattr(function, "__name__", type(function).__name__)
+    home = getattr(function, "__module__", None)
+    if isinstance(home, str) and home.partition(".")[0] != "torch":
+        return f"{home}.{name}"
+    if name.lower() == "gelu" and getattr(function, "approximate", "none") == "tanh":
         return "gelu_tanh"
-    if name not in ("relu", "gelu"):
-        raise ModelError(f"the activation {name!r} of a layer is not relu or gelu")
-    return str(name)
+    return str(name).lower()
 
 
 def alike(value: Any, other: Any) -> bool:
@@ -65,5 +82,5 @@ def alike(value: Any, other: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value as a configuration file would have it: decimals as texts."""
-    return repr(value) if isinstance(value, float) else value
+    """A value as a configuration file would have it: decimals as texts, those of numpy, too."""
+    return repr(float(value)) if isinstance(value, float) else value

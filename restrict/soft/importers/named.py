@@ -9,11 +9,13 @@ import numpy as np
 
 from restrict.base.errors import ModelError, quote
 from restrict.base.files import read_bytes
-from restrict.base.tensorfile import Taken, is_safetensors
+from restrict.base.tensorfile import FLOATS, Taken, arrays_of, refuse_pickle
 from restrict.soft.models.format import Tensors
 from restrict.soft.models.model import Floats
 
 Arrays = Mapping[str, Any]
+NUMBERS = FLOATS | {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "I32": "<i4", "I64": "<i8"}
+"""The types that masks are stored as."""
 
 
 class Named(Taken[Floats]):
@@ -37,8 +39,9 @@ class Named(Taken[Floats]):
 
 
 def as_array(name: str, a: Any, source: str) -> Floats:
-    """A tensor as float64. ``a``: an array, or a tensor of torch. ``source``: where it comes from, for messages."""
-    for step in ("detach", "cpu"):
+    """A tensor as float64. ``a``: an array, or a tensor of torch, which numpy cannot read where it is bfloat16.
+    ``source``: where it comes from, for messages."""
+    for step in ("detach", "cpu", "double"):
         a = getattr(a, step)() if hasattr(a, step) else a
     try:
         found = np.asarray(a, dtype=np.float64)
@@ -49,15 +52,15 @@ def as_array(name: str, a: Any, source: str) -> Floats:
     return found
 
 
-def read_arrays(path: str | Path, skip: re.Pattern[str] | None = None) -> dict[str, Floats]:
-    """The tensors of a safetensors file, without those whose whole names match ``skip`` (buffers of masks)."""
+def read_arrays(path: str | Path, masks: re.Pattern[str] | None = None) -> dict[str, Any]:
+    """The tensors of a safetensors file. Those whose whole names match ``masks`` may have other types than floats."""
     content = read_bytes(Path(path))
-    if not is_safetensors(content) and (content[:2] == b"PK" or content[:1] == b"\x80"):
-        raise ModelError(
-            f"{path}: a pickle file, and loading it would run code of its author; save the state dict with "
-            "safetensors.torch.save_file instead"
-        )
+    refuse_pickle(content, path)
     try:
-        return Tensors(content, skip).arrays
+        found: dict[str, Any] = Tensors(content, masks).arrays
+        if masks is not None:
+            others = re.compile(rf"(?!(?:{masks.pattern})\Z).*", re.DOTALL)
+            found |= arrays_of(content, NUMBERS, others)
+        return found
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.soft.importers.gpt2 import BUFFER, gpt2
+from restrict.soft.importers.gpt2 import gpt2
+from restrict.soft.importers.masks import MASK, without_masks
 from restrict.soft.importers.module import LAYER, alike, facts_of
 from restrict.soft.importers.named import Arrays, Named, read_arrays
 from restrict.soft.importers.settings import Choices, Options, Setting
@@ -88,7 +89,7 @@ def import_weights(
     path = Path(source) if isinstance(source, str | Path) else None
     facts: Mapping[str, Any] = {}
     if path is not None:
-        arrays: Arrays = read_arrays(path, BUFFER)
+        arrays: Arrays = read_arrays(path, MASK)
     elif callable(getattr(source, "state_dict", None)):
         arrays, facts = source.state_dict(), facts_of(source)
     elif isinstance(source, Mapping):
@@ -105,11 +106,13 @@ def import_weights(
             raise ModelError(f"the configuration has {key} {quote(found[key])}, the module {quote(facts[key])}")
     told = "none" if config is None and not facts else f"{where}" if config is not None else "the module"
     label = str(path) if path is not None else "state dict"
-    tensors = Named({key: a for key, a in arrays.items() if not BUFFER.fullmatch(key)}, label)
+    weights, mask = without_masks(arrays, label)
+    tensors = Named(weights, label)
     layout = options.layout or seen_layout(tensors.arrays, label)
     if layout not in LAYOUTS:
         raise UsageError(f"the layout {layout!r} is not one of {', '.join(LAYOUTS)}")
     choices = Choices(options, found, label, path)
+    choices.mask = mask
     choices.note("layout", LAYOUTS[layout][2], "weights" if options.layout is None else "given")
     choices.note("configuration", told, "given" if config is not None or facts else "assumed")
     title = name if name is not None else path.name.removesuffix(SUFFIX) if path is not None else layout

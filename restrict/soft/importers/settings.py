@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.soft.models.config import first_of
-from restrict.soft.models.model import Activation, Place
+from restrict.soft.models.model import Activation, Mask, Place
 
 Origin = Literal["given", "config", "weights", "assumed"]
 """``given``: by the caller. ``config``: by the configuration. ``weights``: read off names, shapes or values."""
@@ -78,7 +78,7 @@ class Options:
 
 class Choices:
     """The decisions of one import, in the order in which they are made. ``tokens``, ``rows`` and ``stop`` are those of
-    :class:`Imported`, kept on the way."""
+    :class:`Imported`, kept on the way; ``mask`` is the one that is stored beside the weights."""
 
     def __init__(self, options: Options, config: Mapping[str, Any] | None, source: str, folder: Path | None) -> None:
         self.options, self.config, self.source, self.folder = options, dict(config or {}), source, folder
@@ -87,6 +87,7 @@ class Choices:
         self.tokens: tuple[str, ...] = ()
         self.rows: tuple[int, ...] = ()
         self.stop: str | None = None
+        self.mask: Mask | None = None
 
     def note(self, name: str, value: object, origin: Origin, note: str = "") -> None:
         """Keep a decision, as a :class:`Setting`."""
@@ -143,6 +144,12 @@ class Choices:
     def eps(self, *keys: str) -> str:
         """The constant of LayerNorm as a decimal."""
         return str(self.pick("eps", self.options.eps, keys, "0.00001", "the default of PyTorch and GPT-2"))
+
+    def demand_mask(self, mask: Mask) -> None:
+        """A mask that is stored beside the weights must be the one that is taken; else ``ModelError``."""
+        if self.mask not in (None, mask):
+            stored, taken = ("a causal mask" if kind == "past" else "no mask" for kind in (self.mask, mask))
+            raise ModelError(f"{self.source}: {stored} is stored beside the weights, and {taken} given or assumed")
 
     def demand(self, **wanted: object) -> None:
         """Keys that, where the configuration has them (and not null), must say what weights say; else

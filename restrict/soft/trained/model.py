@@ -302,6 +302,10 @@ def _demand_known(read: Reader) -> None:
             "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
             f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
         )
+    found, d = next((a.shape for key, a in read.arrays.items() if FIRST.fullmatch(key)), ()), read.config.get("n_embd")
+    if type(d) is int and found == (3 * d, d):
+        convert = CONVERT.replace("FILE", source)
+        read.fail(f"matrices are stored output by input, as nanoGPT has them; {convert} turns them")
     other = next((key for key in ("score.weight", "classifier.weight") if key in read.arrays), None)
     if other is not None:
         read.fail(f"the read-out is {other}; {CONVERT.replace('FILE', source)} writes it under the name that is read")

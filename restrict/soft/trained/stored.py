@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ModelError, quote
-from restrict.base.tensorfile import Taken
+from restrict.base.tensorfile import Taken, refuse_pickle
 
 Array = npt.NDArray[np.float64]
 FINITE = 2.0**40
@@ -55,6 +55,7 @@ def tensors_of(content: bytes, source: str) -> dict[str, Array]:
     """The tensors of a safetensors file in float64, which holds every float32 exactly."""
     from safetensors import SafetensorError, numpy
 
+    refuse_pickle(content, source)
     if b'"BF16"' in content[: 8 + int.from_bytes(content[:8], "little")]:
         raise ModelError(f"{source}: tensors of bfloat16; {CONVERT.replace('FILE', source)} writes the same numbers")
     try:
