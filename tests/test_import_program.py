@@ -290,6 +290,26 @@ COUNT = """
     num_attn_0_0_pattern = select(tokens, tokens, predicate_0_0)
     num_attn_0_0_outputs = aggregate_sum(num_attn_0_0_pattern, ones)
 """
+OTHER_ONES = """
+    def count(token):
+        key = token
+        if key in {"a"}:
+            return 5
+        return 0
+    ones = [count(k) for k in tokens]
+"""
+CALLED = "    mlp_0_0_outputs = [mlp_0_0(k0, k1) for k0, k1 in zip(tokens, attn_0_0_outputs)]\n"
+ONE = """
+    def one(token):
+        key = token
+        if key in {("a",), "b"}:
+            return 1
+        return 0
+    mlp_0_0_outputs = [one(k) for k in tokens]
+"""
+AGGREGATE = """def aggregate(attention, values):
+    return [[v for a, v in zip(attn, values) if a][0] for attn in attention]
+"""
 BAD = [
     ("def run(tokens):", "def walk(tokens):", "walk",
      "the function walk is not one that a generated Transformer Program has"),
@@ -309,6 +329,12 @@ BAD = [
      "'attn_0_0_outputs' already has a meaning"),
     ("[mlp_0_0(k0, k1) for k0, k1 in", "[k0(k0, k1) for k0, k1 in", "[k0(k0, k1)",
      "is not part of a generated Transformer Program"),
+    ("    ones = [1 for _ in range(len(tokens))]\n", OTHER_ONES, "ones = [count(k)", "'ones' has a fixed meaning"),
+    ("    ones = [1 for _ in range(len(tokens))]\n", "", "one_scores = c", "the ones are used before they are defined"),
+    ("    positions = list(range(len(tokens)))\n", OTHER_ONES.replace("ones", "positions"), "positions = [count(k)",
+     "'positions' has a fixed meaning"),
+    (CALLED, ONE, '("a",)', "one: a case is a tuple, but the key is the argument itself"),
+    (AGGREGATE, "", "def run", "there is no aggregate, so this is not a generated Transformer Program"),
     ("mlp_0_0_outputs = [mlp", "zip = [mlp", "zip = [mlp", "'zip' already has a meaning"),
     ("zip(tokens, attn_0_0_outputs)", "zip(tokens, other)", "zip(tokens, other)",
      "'other' is not a categorical variable"),
@@ -369,6 +395,8 @@ def test_files_that_are_not_programs_are_refused(text: str, tmp_path: Path) -> N
 CSV = [
     ("feature,value,other,same", "a,b,c", ":1: expected the header feature,value,CLASS,..."),
     ("feature,value,other,same", "feature,value,same,same", ":1: class names must be distinct and not empty"),
+    ("feature,value,other,same", "feature,value,other,value", ":1: a class cannot be called feature or value"),
+    ("tokens,a,0.25,-0.125", "tokens,a,0.25,٣", ":18: '٣' is not a decimal number"),
     ("tokens,a,0.25,-0.125", "tokens,a,0.25", ":18: 3 fields, not 4"),
     ("tokens,a,0.25,-0.125", "tokens,a,0.25,nan", ":18: 'nan' is not a decimal number"),
     ("tokens,a,0.25,-0.125", "tokens,a,0.25,1_0", ":18: '1_0' is not a decimal number"),
@@ -424,6 +452,14 @@ def test_constants_of_other_types_do_not_match(tmp_path: Path) -> None:
     agree(path, WEIGHTS, "printed", 5)
     heads = [s for s in parse_program(path).steps if isinstance(s, Attention)]
     assert set(heads[0].wanted.values()) == {0, "1"}
+
+
+def test_a_quoted_word_keeps_its_line_separator(tmp_path: Path) -> None:
+    """Only line feeds and returns end a row of a CSV, and none within quotes: such a word is not changed."""
+    for separator in ("\u2028", "\x85", "\n"):
+        path = tmp_path / "w.csv"
+        path.write_text(WEIGHTS.read_text() + f'tokens,"a{separator}c",0.5,0.5\n')
+        assert f"a{separator}c" in read_weights(path).values("tokens")
 
 
 def test_wrong_options_are_refused() -> None:

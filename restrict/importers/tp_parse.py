@@ -52,6 +52,8 @@ def parse_program(path: Path) -> TransformerProgram:
     features = _run(reader, run)
     if reader.causal is None:
         reader.fail(run, "there is no select_closest, so this is not a generated Transformer Program")
+    if "aggregate" not in reader.helpers:
+        reader.fail(run, "there is no aggregate, so this is not a generated Transformer Program")
     if reader.csv is None:
         reader.fail(run, "the output weights are not read with pd.read_csv")
     embeddings = None
@@ -88,6 +90,7 @@ def _helper(reader: Reader, node: ast.FunctionDef) -> None:
     kind = HELPERS.get(ast.dump(node))
     if kind is None:
         reader.fail(node, f"the function {node.name} is not one that a generated Transformer Program has")
+    reader.helpers.add(node.name)
     if kind != "other":
         reader.causal = kind == "causal"
 
@@ -155,10 +158,12 @@ def _assign(reader: Reader, node: ast.Assign) -> None:
     elif is_(Line.EMBEDDED):
         reader.steps.append(_embedded(reader, node, found))
     elif is_(Line.POSITIONS):
-        reader.define(node, "positions")
+        reader.known.add(reader.assign(node, "positions"))
     elif is_(Line.ONES):
         reader.assign(node, "ones")  # not a categorical variable: a head that reads it counts
     elif is_(Line.ONE_SCORES):
+        if "ones" not in reader.assigned:
+            reader.fail(node, "the ones are used before they are defined")
         reader.scores[reader.assign(node, str(found["Xscores"]))] = "ones"
     elif is_(Line.SCORES):
         values = reader.variable(node, found["Xvalues"])
@@ -328,6 +333,8 @@ def table_of(reader: Reader, function: ast.FunctionDef, count: int) -> tuple[dic
     for members, answer in _branches(reader, function, body[1], "key") if len(body) == 3 else ():
         value = constant_of(reader, answer)
         for one in members:
+            if isinstance(one, ast.Tuple) and len(names) == 1:
+                reader.fail(one, f"{function.name}: a case is a tuple, but the key is the argument itself")
             member = tuple(constant_of(reader, e) for e in (one.elts if isinstance(one, ast.Tuple) else [one]))
             if len(member) != len(names):
                 reader.fail(answer, f"{function.name}: a case has {len(member)} values for {len(names)} arguments")

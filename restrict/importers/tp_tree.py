@@ -67,6 +67,7 @@ class Reader:
 
     path: Path
     causal: bool | None = None
+    helpers: set[str] = field(default_factory=set)
     csv: str | None = None
     known: set[str] = field(default_factory=lambda: {"tokens"})
     assigned: set[str] = field(default_factory=lambda: set(RESERVED))
@@ -96,7 +97,9 @@ class Reader:
         return name
 
     def define(self, node: ast.AST, name: str) -> str:
-        """A new categorical variable."""
+        """A new categorical variable; ``ones`` and ``positions`` have lines of their own, on which others rely."""
+        if name in ("ones", "positions"):
+            self.fail(node, f"{quote(name)} has a fixed meaning in a generated program")
         self.known.add(self.assign(node, name))
         return name
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from io import StringIO
 from pathlib import Path
 
 from restrict.base.errors import ModelError, quote
@@ -17,7 +18,7 @@ NO_VALUE = frozenset((
     "NaN", "None", "n/a", "nan", "null", "",
 ))  # fmt: skip
 """What ``pandas.read_csv`` takes for a missing value (its documentation, ``na_values``)."""
-DECIMAL = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,3})?")
+DECIMAL = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ def read_weights(path: Path) -> OutputWeights:
     classes = tuple(lines[0][2:])
     if len(set(classes)) != len(classes) or not all(classes):
         raise ModelError(f"{path}:1: class names must be distinct and not empty")
+    if {"feature", "value"} & {*classes}:  # pandas would rename the second column, and read a feature's as text
+        raise ModelError(f"{path}:1: a class cannot be called feature or value")
     for number, line in enumerate(lines[1:], 2):
         if len(line) != len(lines[0]):
             raise ModelError(f"{path}:{number}: {len(line)} fields, not {len(lines[0])}")
@@ -88,7 +91,7 @@ def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[
         if word in NO_VALUE:
             continue
         for name, place in places.items():
-            if not re.fullmatch(r"\d{1,6}", line[place]):
+            if not re.fullmatch(r"[0-9]{1,6}", line[place]):
                 raise ModelError(f"{path}:{number}: {quote(line[place])} is not the number of an embedding")
             found[name][word] = f"{columns[name][0]}.V{int(line[place]):02}"
     return found
@@ -96,7 +99,7 @@ def read_embeddings(path: Path, columns: Mapping[str, tuple[str, str]]) -> dict[
 
 def _lines(path: Path) -> list[list[str]]:
     try:
-        return list(csv.reader(source_text(path).splitlines(), strict=True))
+        return list(csv.reader(StringIO(source_text(path), newline=""), strict=True))
     except csv.Error as error:
         raise ModelError(f"{path}: not CSV: {error}") from None
 
