@@ -29,7 +29,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,14 +92,14 @@ SECONDS = 20.0
 """For one verdict, which takes at most a few with the table as it is."""
 
 
-def goal(options: Any, name: str, n: int, seed: int) -> Counts:
+def goal(name: str, n: int, seed: int) -> Counts:
     """Fixed positions, pairs walked, and scores computed."""
-    search = GoalSearch(Task.of(restrict.load(name), n, seed=seed), options=options)
+    search = GoalSearch(Task.of(restrict.load(name), n, seed=seed))
     search.run()
     return n if search.best.count is None else search.best.count, search.state.work, search.state.scores
 
 
-def verdict(_: Any, path: str, n: int, __: int) -> Counts:
+def verdict(path: str, n: int, _: int) -> Counts:
     """Symbols up to which a model is decided, cells and bytes of the certificate; the search has no seed."""
     model = load(Path(path))
     found = verify_trained(model, task_graph(model), n, seconds=SECONDS)
@@ -108,7 +107,7 @@ def verdict(_: Any, path: str, n: int, __: int) -> Counts:
     return proved, sum(case.cells for case in found.cases), len(found.to_bytes())
 
 
-def optimum(_: Any, name: str, n: int, seed: int) -> Counts:
+def optimum(name: str, n: int, seed: int) -> Counts:
     """Positions that the bound rules out, the size of an explanation of a random word, nodes of the bound's trees."""
     model, rng = restrict.load(name), random.Random(seed)
     found, symbols = lower_bound(model, n, seed=seed), sorted(model.alphabet)
@@ -122,7 +121,7 @@ class Search(NamedTuple):
     options: Any
     sets: dict[str, Models]
     counts: tuple[str, ...]
-    one: Callable[[Any, str, int, int], Counts]
+    one: Callable[[str, int, int], Counts]
 
 
 SEARCHES = {
@@ -149,20 +148,18 @@ def noted(options: Any) -> Iterator[set[str]]:
         names.add(name)
         return object.__getattribute__(self, name)
 
-    object.__setattr__(options, "__class__", type(kind.__name__, (kind,), {"__getattribute__": read}))
+    options.__class__ = type(kind.__name__, (kind,), {"__getattribute__": read})
     try:
         yield names
     finally:
-        object.__setattr__(options, "__class__", kind)
+        options.__class__ = kind
 
 
 def found_with(search: Search, values: dict[str, Any], name: str, n: int, seeds: int) -> Found:
     """One model, with some options at other values: counts and processor seconds of all seeds together."""
-    frozen = search.options is OPTIONS
-    options, given = (replace(OPTIONS, **values), {}) if frozen else (search.options, values)
-    with changed(options, **given), noted(options) as read:
+    with changed(search.options, **values), noted(search.options) as read:
         began = time.process_time()
-        counts = [search.one(options, name, n, seed) for seed in range(seeds)]
+        counts = [search.one(name, n, seed) for seed in range(seeds)]
         seconds = time.process_time() - began
     return Found(tuple(map(sum, zip(*counts, strict=True))), seconds, frozenset(read))
 

@@ -26,7 +26,7 @@ DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
 
 @pytest.mark.parametrize(("search", "option"), ROWS, ids=lambda part: getattr(part, "name", part))
 def test_each_option_is_within_its_range_and_off_is_another_value(search: str, option: Option) -> None:
-    assert option.value == getattr(DEFAULTS[search], option.name)
+    assert option.value == getattr(type(DEFAULTS[search])(), option.name)
     assert option.meaning
     assert option.off != option.value
     assert option.least is not None
@@ -38,7 +38,7 @@ def test_each_option_is_within_its_range_and_off_is_another_value(search: str, o
 
 def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:
     found = {option.name: dict(ablation.variants(option)) for option in table(SearchOptions)}
-    assert found["more_work"] == {"off": 1, "doubled": 2 * OPTIONS.more_work}
+    assert found["more_work"] == {"off": 1, "doubled": 2 * SearchOptions().more_work}
     assert found["by_node"] == {"off": 0.0, "doubled": 1.0}
     assert found["noise"]["doubled"] == tuple(2 * x for x in OPTIONS.noise)
     assert all("doubled" in rows for rows in found.values())
@@ -47,12 +47,10 @@ def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:
 def test_an_option_reaches_the_search() -> None:
     """Without work after the first answer the search walks less, and its answer is no better."""
     model = restrict.load("random:layers=2,heads=2,states=3,seed=1")
-    full, short = (
-        GoalSearch(Task.of(model, 12), options=options)
-        for options in (replace(OPTIONS, more_work=work, work_per_token=0) for work in (10_000, 1))
-    )
-    full.run()
-    short.run()
+    full, short = GoalSearch(Task.of(model, 12)), GoalSearch(Task.of(model, 12))
+    for search, work in ((full, 10_000), (short, 1)):
+        with changed(OPTIONS, more_work=work, work_per_token=0):
+            search.run()
     assert full.best.count is not None
     assert short.best.count is not None
     assert short.state.work < full.state.work
@@ -112,7 +110,7 @@ def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -
     """Where nothing is found, all positions count."""
 
     class Found:
-        def __init__(self, task: Task, options: object) -> None:
+        def __init__(self, task: Task) -> None:
             self.best = SimpleNamespace(count=None if task.seed else 3)
             self.state = SimpleNamespace(work=10, scores=7)
 
@@ -149,9 +147,9 @@ def test_the_ablation_runs_only_models_that_read_the_option() -> None:
     kind = type(OPTIMUM)
     runs: list[str] = []
 
-    def one(options: OptimumOptions, name: str, n: int, seed: int) -> tuple[int, ...]:
+    def one(name: str, n: int, seed: int) -> tuple[int, ...]:
         runs.append(name)
-        return n, options.widenings if name == "reads" else options.words * 0 + 5
+        return n, OPTIMUM.widenings if name == "reads" else OPTIMUM.words * 0 + 5
 
     search = ablation.Search(OPTIMUM, {}, ("bound", "size"), one)
     models = [("reads", 4), ("does not", 6)]

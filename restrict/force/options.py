@@ -12,23 +12,18 @@ Passes = tuple[tuple[tuple[int, ...], float], ...]
 """(alternatives tried by depth, noise) of successive passes."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class SearchOptions:
-    """What a search goes by; each field is one row of :func:`restrict.base.options.table`."""
+    """What a search goes by; each field is one row of :func:`restrict.base.options.table`. All read :data:`OPTIONS`,
+    which :func:`restrict.base.options.changed` changes."""
 
-    passes: Passes = (
-        ((1,), 0.0), ((4, 1), 0.0), ((4, 2, 1), 0.1), ((5, 2, 1), 0.4), ((5, 3, 1), 0.6), ((4, 2, 1), 0.8),
-        ((5, 4, 2), 1.0),
-    )  # fmt: skip
+    passes: Passes = (((1,), 0.0), ((4, 1), 0.0), ((5, 2, 1), 0.4))
     """Of a model that is not wide. ``wide_passes``: boxes are priced by value, so the first alternative near the tokens
     is the cheapest."""
     wide_passes: Passes = (
         ((1,), 0.0), ((2, 2, 1), 0.0), ((2, 4, 2, 1), 0.1), ((2, 6, 2, 1), 0.2), ((3, 6, 3, 2), 0.4),
     )  # fmt: skip
     deep: int = option(3, 1, HUGE, "from this depth on dives with priced boxes follow the first one", HUGE)
-    priced: int = option(1, 0, 1, "below it, not wide: dives with priced boxes alternate with the others", 0)
-    """Two layers, 33 programs of two to 26 symbols: 374 positions fixed in 118 processor seconds, off: 495 in 177."""
-    long_symbols: int = option(3, 0, HUGE, "but not where n limits the scores and there are so few symbols", 0)
     priced_answer: int = option(12, 0, HUGE, "they do while more positions than this are fixed", HUGE)
     plans: tuple[tuple[int, float], ...] = (
         (2, 1.0), (3, 1.0), (4, 0.9), (5, 0.8), (6, 0.7), (7, 0.6), (8, 0.5), (9, 0.4), (10, 0.33), (11, 0.27),
@@ -39,9 +34,7 @@ class SearchOptions:
     plan_first: float = option(0.5, 0, 1, "share of them that the first plan may take; beyond it no plan follows", 1)
     """Five layers of three heads, four and eight states, n = 100 000: 2601 positions fixed in 47 processor seconds,
     off: 2686 in 41; 3854 where what was left of such plans was followed."""
-    plan_scores: int = option(12_000_000_000, 0, HUGE, "most scores of planning and of the dives along plans", 0)
     plan_work: int = option(300_000, 1, HUGE, "work of a dive along a plan")
-    planned_scores: int = option(2_000_000_000, 1, HUGE, "most scores after the plans, for improvements")
     hopeless: float = option(1.5, 1, HUGE, "a label whose plan takes this many times the best answer is left", HUGE)
     committed: int = option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
     """Two layers, 32 programs, n = 60 to 1000: 1579 positions fixed in 260 processor seconds, off: 2121 in 315. Four
@@ -69,10 +62,12 @@ class SearchOptions:
     last_limit: int = option(1024, 1, HUGE, "most tokens of the second one")
     wide_slack: int = option(16, 0, HUGE, "wide: tokens of the first dive beyond twice those of the anchors", 0)
     dives: int = option(3, 0, HUGE, "wide: longest rows that a first dive may score for each anchor", 0)
-    scores: int = option(2_400_000_000, 1, HUGE, "most scores of a search that has an answer")
+    scores: int = option(2_400_000_000, 1, HUGE, "most scores of a search that has an answer, or after its plans")
     scores_a_position: int = option(200, 0, HUGE, "so many for each position, where that is more: 100 rows of 2", 0)
     wide_scores: int = option(24_000_000_000, 1, HUGE, "the same for a wide model")
-    deep_scores: int = option(12_000_000_000, 1, HUGE, "the same for a deep one")
+    deep_scores: int = option(
+        12_000_000_000, 1, HUGE, "the same for a deep one, and for plans and the dives along them"
+    )
     row_charge: int = option(500_000, 0, HUGE, "wide, deep: scores that ordering a row counts beside its own", 0)
     few_nodes: int = option(5_000, 0, HUGE, "with at most so many nodes the search starts with deletion", 0)
     fallback_nodes: int = option(40_000, 0, HUGE, "with so many, deletion follows dives that find nothing", 0)
