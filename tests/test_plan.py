@@ -18,8 +18,9 @@ from restrict.force.committed import committed
 from restrict.force.first_layer import FirstLayer, listed
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.growth import LEFT_OUT
+from restrict.force.image import mask_of
 from restrict.force.options import OPTIONS
-from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, mask_of, plannable, values_of
+from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable, values_of
 from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model

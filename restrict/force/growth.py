@@ -30,8 +30,6 @@ Axes = Sequence[Sequence[tuple[int, float]]]
 
 POINTS = 768
 """Cheapest combinations evaluated for one choice of the roots."""
-MOST_LEVELS = 1_000
-"""More arguments than a map has."""
 LINE, BOX_POINTS, LINES, LEVEL = 256, 4096, 40_000, 192
 """The most values of an argument that may be left out, points of a box, points evaluated for one choice of the left-out
 arguments, and boxes kept for each number of them."""
@@ -117,7 +115,7 @@ class GrowingBoxes:
 
     # ---- large products: the cheapest points, grown
 
-    def sample(self, axes: Axes, levels: int = MOST_LEVELS, width: int = LEVEL) -> tuple[I64, F64]:
+    def sample(self, axes: Axes, levels: int, width: int) -> tuple[I64, F64]:
         """Good boxes with a cheap point and at most ``levels`` arguments left out, and their prices; ``width`` boxes
         are looked at for each number of arguments left out."""
         points, prices = cheapest_combinations(axes, POINTS)

@@ -66,11 +66,9 @@ class SearchOptions:
     scores_a_position: int = option(200, 0, HUGE, "so many for each position, where that is more: 100 rows of 2", 0)
     wide_scores: int = option(24_000_000_000, 1, HUGE, "the same for a wide model")
     deep_scores: int = option(
-        12_000_000_000, 1, HUGE, "the same for a deep one, and for plans and the dives along them"
+        12_000_000_000, 1, HUGE, "the same for a deep one, and for plans and dives along them"
     )
     row_charge: int = option(500_000, 0, HUGE, "wide, deep: scores that ordering a row counts beside its own", 0)
-    few_nodes: int = option(5_000, 0, HUGE, "with at most so many nodes the search starts with deletion", 0)
-    fallback_nodes: int = option(40_000, 0, HUGE, "with so many, deletion follows dives that find nothing", 0)
     noise: tuple[float, ...] = option((0.2, 0.6, 1.2), 0, 9, "relative errors on prices in improvements", (0.0,))
     wide_noise: tuple[float, ...] = option((0.0, 0.03, 0.1), 0, 9, "the same, wide: prices are sums of many", (0.0,))
     by_node: float = option(0.9, 0, 1, "wide: share of improvements that meet one node's goal again", 0.0)
@@ -78,7 +76,7 @@ class SearchOptions:
     own_tokens: int = option(4, 1, HUGE, "wide: fewest tokens of such a node")
     node_work: int = option(20_000, 1, HUGE, "wide: work of one of them")
     node_noise: tuple[float, ...] = option((0.03, 0.1, 0.3), 0, 9, "wide: noise of one of them", (0.0,))
-    followed: int = option(3, 0, HUGE, "wide: random inputs whose runs are followed where no dive succeeds", 0)
+    followed: int = option(3, 0, HUGE, "random inputs whose runs are followed where no dive succeeds", 0)
     guarded: int = option(256, 0, HUGE, "with more positions fixed a guard is asked before deletion, too", HUGE)
 
 

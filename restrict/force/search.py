@@ -78,7 +78,6 @@ class GoalSearch:
         self.refused = 0
         self.state = ForcingState(instance, base)
         self.wide = is_wide(instance)
-        self._nodes = instance.n * (self._rows() if self.wide else max(1, len(instance.model.variables)))
         self.prices: dict[Wish, float] = {}
         self._ticks = 0
         self._alone: tuple[object, list[tuple[Node, set[int]]]] = None, []
@@ -119,11 +118,6 @@ class GoalSearch:
         first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
         return (*first, plain[1], priced[2], plain[2])
 
-    def _rows(self) -> int:
-        """The rows of one position, for all values of every query."""
-        queries = [self.instance.query(v) for v in self.instance.model.variables if isinstance(v, Head)]
-        return sum(1 if query is None else self.instance.domains[query] for query in queries)
-
     def _limit_dives(self, weight: float) -> None:
         """Limits of the first dives in a wide model, whose output takes about ``weight`` tokens."""
         instance = self.instance
@@ -138,9 +132,7 @@ class GoalSearch:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
         rng = np.random.default_rng(self.seed)
         turn = 0
-        if self._nodes <= OPTIONS.few_nodes and not self.commits:
-            self._deletion(rng)
-        if self.planned and self.best.count != 0:
+        if self.planned:
             self._follow_plans(rng)
         if self.commits:
             self._commit(rng)
@@ -157,9 +149,7 @@ class GoalSearch:
                 if self._late():
                     turn = len(self.passes)
                     break
-            if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= OPTIONS.fallback_nodes:
-                self._deletion(rng)
-            for _ in range(OPTIONS.followed if turn == 0 and self.best.fixed is None and self.wide else 0):
+            for _ in range(OPTIONS.followed if turn == 0 and self.best.fixed is None else 0):
                 self._follow(rng)
                 if self._over():
                     return
@@ -395,18 +385,4 @@ class GoalSearch:
         self._restart({i: v for i, v in run.tokens.items() if i in read or i in state.pinned})
         state.facts, state.reads = dict(run.facts), dict(run.reads)
         goal = next(g for g in self.goals if value in g.allowed)
-        self._settle(rng, goal, fresh=True)
-
-    def _deletion(self, rng: np.random.Generator) -> None:
-        """Fix a whole random input, which forces every node, and free what can be freed."""
-        state = self.state
-        self._restart(dict(state.pinned))
-        for i in range(self.instance.n):
-            if i not in state.pinned:
-                state.tokens[i] = (int(rng.integers(len(state.alphabet))),)
-        for variable in self.instance.model.variables:
-            for i in range(self.instance.n):
-                state.examine(variable, i)
-        label = self.instance.label(state.values(*self.target)[0])
-        goal = next(g for g in self.goals if self.instance.label(min(g.allowed)) == label)
         self._settle(rng, goal, fresh=True)
