@@ -112,7 +112,7 @@ class GoalSearch:
     def _passes(self) -> tuple[Pass, ...]:
         priced, plain = [(*p, True) for p in OPTIONS.wide_passes], [(*p, False) for p in OPTIONS.passes]
         if self.wide:
-            return tuple(priced[: OPTIONS.after if self.commits else None])
+            return (priced[0], priced[1])
         if self.commits:
             return (priced[0], priced[1], plain[1])
         first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
