@@ -436,7 +436,7 @@ def test_a_dive_ends_where_it_fails_too_often(monkeypatch: pytest.MonkeyPatch) -
         ("random:layers=2,heads=8,states=64", True),
         ("random:layers=1,heads=8,states=64", False),  # a priced dive is as cheap
         ("random:layers=3,heads=2,states=4,symbols=26", True),  # too many symbols for plans
-        ("random:layers=4,heads=4,states=9", False),  # not wide, and 625 tokens
+        ("random:layers=4,heads=4,states=9", True),  # deep, and too many values for plans
         ("random:layers=2,heads=4,states=8", False),  # neither wide nor deep
         ("random:layers=5,heads=2,states=4", False),  # planned
     ],

@@ -39,8 +39,6 @@ class SearchOptions:
     committed: int = option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
     """Two layers, 32 programs, n = 60 to 1000: 1579 positions fixed in 260 processor seconds, off: 2121 in 315. Four
     layers of eight heads, 16 states, n = 100 000: 7234 fixed in 38, off: none in 400."""
-    narrow: int = option(100, 0, HUGE, "deep, not wide: so they do where the output takes at most so many tokens", 0)
-    """Six programs of three and four layers: 202 positions fixed in 42 processor seconds, off: 209 in 59."""
     commit_noise: tuple[float, ...] = option(
         (0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, one after the other", (0.0,)
     )

@@ -88,13 +88,12 @@ class GoalSearch:
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
         self.state.wide = self.wide
-        self.deep = not self.wide and self.state.depth.get(output, 0) >= OPTIONS.deep
-        self.state.row_charge = OPTIONS.row_charge if self.wide or self.deep else 0
         depth = self.state.depth.get(output, 0)
+        self.deep = not self.wide and depth >= OPTIONS.deep
+        self.state.row_charge = OPTIONS.row_charge if self.wide or self.deep else 0
         self.planned = not self.wide and guard is None and depth >= OPTIONS.planned and plannable(instance)
         tokens = self.state.weight(output)
-        narrow = self.deep and not self.planned and tokens <= OPTIONS.narrow
-        self.commits = guard is None and (depth >= OPTIONS.committed if self.wide else narrow)
+        self.commits = guard is None and (depth >= OPTIONS.committed if self.wide else self.deep and not self.planned)
         self.huge = self.wide and depth >= OPTIONS.deep and tokens >= OPTIONS.huge
         self.crowded = self.commits and self.huge and instance.n < OPTIONS.crowded * tokens
         self._most_scores = max(
