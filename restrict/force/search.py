@@ -200,7 +200,7 @@ class GoalSearch:
         of a crowded word, no more of them."""
         first = listed(self.state) if self.crowded else {}
         began = self.state.work
-        work = max(OPTIONS.commit_least, int(OPTIONS.commit_work * self.state.weight(self.target[0])))
+        work = max(OPTIONS.first_work, int(OPTIONS.commit_work * self.state.weight(self.target[0])))
         for noise, goal in product(OPTIONS.commit_noise, self.goals):
             late = self.crowded or 2 * self.state.scores > self._most_scores
             if self._over() or (late and (noise or self.best.fixed is not None)):
