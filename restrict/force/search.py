@@ -175,7 +175,7 @@ class GoalSearch:
         for effort, planner.share in OPTIONS.plans:
             for goal in self.goals:
                 least = self.instance.n if self.best.count is None else self.best.count
-                if planner.spent:
+                if planner.spent or planner.cost(goal) > OPTIONS.hopeless * least:
                     continue
                 self._restart(dict(state.pinned))
                 with suppress(OutOfRows, ModelError):  # a rule may have no value at the length of the samples
