@@ -131,7 +131,9 @@ class GoalSearch:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
         rng = np.random.default_rng(self.seed)
         turn = 0
-        if self.planned:
+        if self.timed and self.instance.n * self.state.weight(self.target[0]) <= OPTIONS.more_work:
+            self._follow(rng)  # of a small program there is an answer, whatever the time
+        if self.planned and self.best.count != 0:
             self._follow_plans(rng)
         if self.commits:
             self._commit(rng)
