@@ -1,20 +1,23 @@
-"""What each option of a search gains: switched off and doubled, on a fixed set of models.
+"""What each option of a search gains: switched off and doubled, on fixed sets of models.
 
-    python scripts/ablation.py [--search goal|verdict|optimum] [--quick] [--only NAME ...] [--models MODEL:N ...]
-                               [--seeds N] [-o FILE.json]
+    python scripts/ablation.py [--search goal|verdict|optimum] [--sets SET ...] [--quick] [--only NAME ...]
+                               [--models MODEL:N ...] [--seeds N] [--off] [-o FILE.json] [--markdown FILE.md]
 
 A row is an option of the search's table at another value: ``restrict/force/options.py`` (*goal*),
-``restrict/soft/trained/options.py`` (*verdict*) or ``restrict/optimum/options.py`` (*optimum*). The first column of
-figures is what the search is for, summed over the models and seeds, the next ones are what it takes, as ratios to the
-table as it is; they are counts, the same on any machine. *s* is processor seconds.
+``restrict/soft/trained/options.py`` (*verdict*) or ``restrict/optimum/options.py`` (*optimum*). Only the models whose
+search reads the option are searched again, as elsewhere nothing can change. *models*: on how many of these a count is
+another one. The figures are sums over these models alone: ``as it is > at the other value`` for what the search is for,
+and then, for what it takes, the second as a multiple of the first. Counts are the same on any machine; *s* is processor
+seconds.
 
-- *goal*: *fixed* positions (less is better; where nothing is found, n); *work*: pairs walked.
+- *goal*: *fixed* positions (less is better; where nothing is found, n); *work*: pairs walked; *scores* computed.
 - *verdict*: *proved*: up to how many symbols each model is decided (more is better); *cells* of the certificate, and
   its *bytes*. Options that are parts of a time limit are not seen here, as the models take less.
 - *optimum*: *bound*: how many positions are shown not to force the output (more is better); *size* of a word's
-  explanations; *nodes* of the bounds' trees.
+  explanations (less is better); *nodes* of the bounds' trees.
 
-An option that neither gains positions nor saves work or time where it is switched off should go.
+An option that neither gains positions nor saves work or time where it is switched off should go, unless it is a limit
+that other models meet. ``--markdown`` writes the rows into a page, between the comments that name the search.
 """
 
 from __future__ import annotations
@@ -23,15 +26,16 @@ import argparse
 import json
 import random
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import restrict
 from restrict.base.options import Option, changed, table
-from restrict.force.options import OPTIONS, SearchOptions
+from restrict.force.options import OPTIONS
 from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 from restrict.optimum.explain import explain
@@ -43,14 +47,25 @@ from restrict.soft.trained.model import load
 from restrict.soft.trained.options import OPTIONS as VERDICT
 
 Models = list[tuple[str, int]]
-Found = tuple[tuple[int, ...], float]
-"""Counts, and processor seconds."""
-MODELS = [
-    ("random:layers=2,heads=2,states=4,seed=1", 40), ("random:layers=2,heads=2,states=4,seed=3", 200),
-    ("random:layers=3,heads=2,states=4,seed=1", 60), ("random:layers=1,heads=8,states=4,seed=1", 40), ("tagger", 40),
-    ("alternating-tree", 128),
-]  # fmt: skip
-"""Flat, long, deep, wide, and two that are given."""
+Counts = tuple[int, ...]
+
+
+SETS: dict[str, Models] = {
+    "narrow": [
+        ("random:layers=2,heads=2,states=4,seed=1", 40), ("random:layers=2,heads=2,states=4,seed=1", 1_000_000),
+        ("random:layers=1,heads=8,states=4,seed=1", 40), ("random:layers=2,heads=2,states=16,seed=1", 200),
+    ],
+    "deep": [("random:layers=4,heads=2,states=2,seed=1", 1000), ("random:layers=3,heads=2,states=4,seed=3", 60)],
+    "wide": [
+        ("random:layers=1,heads=8,states=16,symbols=26,seed=1", 300), ("random:layers=2,heads=4,states=16,seed=1", 60),
+        ("random:layers=3,heads=6,states=8,seed=1", 500),
+    ],
+    "given": [
+        ("tagger", 40), ("and-of-ors", 100), ("alternating-tree", 640), ("tribes", 240), ("dyck1-depth3", 300),
+        ("anbn", 40), ("contains-one", 1000),
+    ],
+}  # fmt: skip
+"""Narrow, of one or two layers; three layers and more; maps too large to tabulate; programs that are given."""
 TESTS, GIVEN = (Path(__file__).parents[1] / folder / "trained" for folder in ("tests/corpus", "instances"))
 CHECKPOINTS = [
     (str(folder / f"{name}.safetensors"), n)
@@ -67,84 +82,83 @@ SHORT_MODELS = [
     ("random:layers=1,heads=8,states=4,seed=1", 16), ("tagger", 12), ("alternating-tree", 64),
 ]  # fmt: skip
 """Of the goal-directed search's kinds those of which bounds are proved in seconds."""
-SEEDS, QUICK = 2, 3
-"""Seeds a model; and with ``--quick`` one seed of the first ``QUICK`` models."""
-SECONDS = 20.0
-"""For one verdict, which takes at most a few with the table as it is."""
+QUICK = 3
+"""With ``--quick`` so many models of each set."""
+SECONDS = 120.0
+"""For one verdict, which takes at most a few: so many that a busy machine, where parts of a limit are met, changes no
+count."""
 
 
-def measured(options: SearchOptions, models: Models, seeds: int) -> Found:
-    """Fixed positions and pairs walked, summed over the models and seeds."""
-    fixed = work = 0
-    began = time.process_time()
-    for name, n in models:
-        for seed in range(seeds):
-            search = GoalSearch(Task.of(restrict.load(name), n, seed=seed), options=options)
-            search.run()
-            fixed += n if search.best.count is None else search.best.count
-            work += search.state.work
-    return (fixed, work), time.process_time() - began
+def goal(name: str, n: int, seed: int) -> Counts:
+    """Fixed positions, pairs walked, and scores computed."""
+    search = GoalSearch(Task.of(restrict.load(name), n, seed=seed))
+    search.run()
+    return n if search.best.count is None else search.best.count, search.state.work, search.state.scores
 
 
-def verdicts(models: Models) -> Found:
-    """Symbols up to which models are decided, cells and bytes of certificates, summed over the models."""
-    proved = cells = size = 0
-    began = time.process_time()
-    for path, n in models:
-        model = load(Path(path))
-        found = verify_trained(model, task_graph(model), n, seconds=SECONDS)
-        proved += found.upto + (found.shortest and found.wrong is not None)
-        cells += sum(case.cells for case in found.cases)
-        size += len(found.to_bytes())
-    return (proved, cells, size), time.process_time() - began
+def verdict(path: str, n: int, _: int) -> Counts:
+    """Symbols up to which a model is decided, cells and bytes of the certificate; the search has no seed."""
+    model = load(Path(path))
+    found = verify_trained(model, task_graph(model), n, seconds=SECONDS)
+    proved = found.upto + (found.shortest and found.wrong is not None)
+    return proved, sum(case.cells for case in found.cases), len(found.to_bytes())
 
 
-def optima(models: Models, seeds: int) -> Found:
-    """Positions that bounds rule out, sizes of explanations of random words, nodes of trees, over all models."""
-    bound = size = nodes = 0
-    began = time.process_time()
-    for name, n in models:
-        model = restrict.load(name)
-        for seed in range(seeds):
-            rng, symbols = random.Random(seed), sorted(model.alphabet)
-            found = lower_bound(model, n, seed=seed)
-            bound, nodes = bound + found.at_least, nodes + found.nodes
-            word = [rng.choice(symbols) for _ in range(n - len(model.markers))]
-            size += explain(model, word, seed=seed)[0].weight
-    return (bound, size, nodes), time.process_time() - began
-
-
-def goal_with(values: dict[str, Any], models: Models, seeds: int) -> Found:
-    """The goal-directed search with some options at other values."""
-    return measured(replace(OPTIONS, **values), models, seeds)
-
-
-def verdict_with(values: dict[str, Any], models: Models, _: int) -> Found:
-    """The search for verdicts with some options at other values; it has no seed."""
-    with changed(VERDICT, **values):
-        return verdicts(models)
-
-
-def optimum_with(values: dict[str, Any], models: Models, seeds: int) -> Found:
-    """Lower bounds and explanations with some options at other values."""
-    with changed(OPTIMUM, **values):
-        return optima(models, seeds)
+def optimum(name: str, n: int, seed: int) -> Counts:
+    """Positions that the bound rules out, the size of an explanation of a random word, nodes of the bound's trees."""
+    model, rng = restrict.load(name), random.Random(seed)
+    found, symbols = lower_bound(model, n, seed=seed), sorted(model.alphabet)
+    word = [rng.choice(symbols) for _ in range(n - len(model.markers))]
+    return found.at_least, int(explain(model, word, seed=seed)[0].weight), found.nodes
 
 
 class Search(NamedTuple):
-    """A search: its table, its models, its counts, and how it is run with other values."""
+    """A search: its options as they are, its sets of models, its counts, and how it is run on one model."""
 
-    rows: tuple[Option, ...]
-    models: Models
+    options: Any
+    sets: dict[str, Models]
     counts: tuple[str, ...]
-    run: Callable[[dict[str, Any], Models, int], Found]
+    one: Callable[[str, int, int], Counts]
 
 
 SEARCHES = {
-    "goal": Search(table(type(OPTIONS)), MODELS, ("fixed", "work"), goal_with),
-    "verdict": Search(table(type(VERDICT)), CHECKPOINTS, ("proved", "cells", "bytes"), verdict_with),
-    "optimum": Search(table(type(OPTIMUM)), SHORT_MODELS, ("bound", "size", "nodes"), optimum_with),
+    "goal": Search(OPTIONS, SETS, ("fixed", "work", "scores"), goal),
+    "verdict": Search(VERDICT, {"checkpoints": CHECKPOINTS}, ("proved", "cells", "bytes"), verdict),
+    "optimum": Search(OPTIMUM, {"short": SHORT_MODELS}, ("bound", "size", "nodes"), optimum),
 }
+
+
+class Found(NamedTuple):
+    """What a search of one model gives and takes, and the options that it read."""
+
+    counts: Counts
+    seconds: float
+    read: frozenset[str]
+
+
+@contextmanager
+def noted(options: Any) -> Iterator[set[str]]:
+    """The names of the options that are read within it."""
+    kind, names = type(options), set[str]()
+
+    def read(self: Any, name: str) -> Any:
+        names.add(name)
+        return object.__getattribute__(self, name)
+
+    options.__class__ = type(kind.__name__, (kind,), {"__getattribute__": read})
+    try:
+        yield names
+    finally:
+        options.__class__ = kind
+
+
+def found_with(search: Search, values: dict[str, Any], name: str, n: int, seeds: int) -> Found:
+    """One model, with some options at other values: counts and processor seconds of all seeds together."""
+    with changed(search.options, **values), noted(search.options) as read:
+        began = time.process_time()
+        counts = [search.one(name, n, seed) for seed in range(seeds)]
+        seconds = time.process_time() - began
+    return Found(tuple(map(sum, zip(*counts, strict=True))), seconds, frozenset(read))
 
 
 def variants(option: Option) -> Iterator[tuple[str, Any]]:
@@ -158,44 +172,84 @@ def variants(option: Option) -> Iterator[tuple[str, Any]]:
         yield "doubled", type(option.value)(doubled)
 
 
-def shown(name: str, value: str, counts: tuple[int, ...], base: tuple[int, ...], seconds: float) -> str:
-    """A line of the table."""
-    ratios = "".join(f"{a / b:>8.2f}" for a, b in zip(counts[1:], base[1:], strict=True))
-    return f"{name:<18}{value:>32}{counts[0]:>8}{ratios}{seconds:>8.1f}"
+def row_of(
+    search: Search, base: dict[tuple[str, int], Found], option: Option, value: Any, seeds: int
+) -> dict[str, Any]:
+    """An option at another value, on the models that read it: where a count changes, sums as it is, and then."""
+    reads = [model for model, as_it_is in base.items() if option.name in as_it_is.read]
+    then = {model: found_with(search, {option.name: value}, *model, seeds) for model in reads}
+    moved = [model for model in reads if then[model].counts != base[model].counts]
+    row: dict[str, Any] = {"option": option.name, "value": value, "read": len(reads), "moved": len(moved)}
+    for t, count in enumerate(search.counts):
+        row[count] = [sum(found[model].counts[t] for model in moved) for found in (base, then)]
+    row["s"] = [round(sum(found[model].seconds for model in moved), 2) for found in (base, then)]
+    each = {f"{name}:{n}": [base[name, n].counts, then[name, n].counts] for name, n in moved}
+    return row | {"each": each}
+
+
+def shown(search: Search, kind: str, row: dict[str, Any]) -> list[str]:
+    """The cells of a line."""
+    (before, after), rest = row[search.counts[0]], [row[count] for count in search.counts[1:]]
+    ratios = [f"{b / a:.2f}" if a else "" for a, b in rest]
+    text = f"{kind}: {row['value']}" if kind == "doubled" else kind
+    seconds = [f"{s:.1f}" for s in row["s"]]
+    return [row["option"], text, f"{row['moved']} of {row['read']}", f"{before} > {after}", *ratios, *seconds]
+
+
+def written(page: Path, name: str, table_lines: list[str]) -> None:
+    """Put a table into a page, between the comments that name the search."""
+    first, last = f"<!-- ablation {name} -->\n", "<!-- end -->"
+    before, _, rest = page.read_text().partition(first)
+    _, _, after = rest.partition(last)
+    page.write_text("".join([before, first, "\n", *table_lines, "\n", last, after]))
 
 
 def main() -> int:
     """Print the table; with ``-o`` write it as JSON, too."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--search", choices=SEARCHES, default="goal", help="whose options")
-    parser.add_argument("--quick", action="store_true", help="few models, one seed")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="these sets of models only")
+    parser.add_argument("--quick", action="store_true", help="few models of each set")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these options only")
-    parser.add_argument(
-        "--models", nargs="+", default=[], metavar="MODEL:N", help="these models in place of the fixed set"
-    )
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of each model")
+    parser.add_argument("--models", nargs="+", default=[], metavar="MODEL:N", help="these models in place of the sets")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds of the search for each model")
+    parser.add_argument("--off", action="store_true", help="nothing is doubled but what cannot be switched off")
     parser.add_argument("-o", "--output", type=Path, help="write the rows as JSON")
+    parser.add_argument("--markdown", type=Path, help="write them into this page")
     arguments = parser.parse_args()
     search = SEARCHES[arguments.search]
     given = [(name, int(n)) for name, _, n in (text.rpartition(":") for text in arguments.models)]
-    models, seeds = given or search.models, arguments.seeds
-    if arguments.quick:
-        models, seeds = models[:QUICK], 1
-    search.run({}, models[:1], 1)  # compiles the kernels
-    base, seconds = search.run({}, models, seeds)
-    names = (*search.counts, "seconds")
-    rows = [{"option": "(as it is)", "value": None} | dict(zip(names, (*base, seconds), strict=True))]
-    print(f"{'option':<18}{'value':>32}" + "".join(f"{name:>8}" for name in (*search.counts, "s")))
-    whole = ", ".join(f"{name} {count}" for name, count in zip(search.counts[1:], base[1:], strict=True))
-    print(shown("(as it is)", "", base, base, seconds), f"  1.00 is {whole}", flush=True)
-    for option in search.rows:
+    sets = [search.sets[name][: QUICK if arguments.quick else None] for name in arguments.sets or search.sets]
+    models = given or [model for some in sets for model in some]
+    for _ in range(2):  # the first time compiles kernels
+        base = {model: found_with(search, {}, *model, arguments.seeds) for model in models}
+    totals = [sum(found.counts[t] for found in base.values()) for t in range(len(search.counts))]
+    whole = ", ".join(f"{name} {count}" for name, count in zip(search.counts, totals, strict=True))
+    said = f"{len(models)} models as it is: {whole}, {sum(f.seconds for f in base.values()):.1f} s"
+    print(said, flush=True)
+    heads = ["option", "", "models", *search.counts, "s", "s then"]
+    rows, lines = [{"option": "", "base": [[*m, f.counts, f.seconds] for m, f in base.items()]}], list[list[str]]()
+    for option in table(type(search.options)):
         for kind, value in variants(option) if not arguments.only or option.name in arguments.only else ():
-            found, seconds = search.run({option.name: value}, models, seeds)
-            rows.append({"option": option.name, "value": value} | dict(zip(names, (*found, seconds), strict=True)))
-            text = f"{kind}: {value}" if kind == "doubled" else kind
-            print(shown(option.name, text, found, base, seconds), flush=True)
-    if arguments.output:
-        arguments.output.write_text(json.dumps(rows, indent=1) + "\n")
+            if arguments.off and kind != "off" and option.off is not None:
+                continue
+            row = row_of(search, base, option, value, arguments.seeds)
+            rows.append(row)
+            cells = shown(search, kind, row)
+            print(
+                f"{cells[0]:<16}{cells[1]:>30}{cells[2]:>10}{cells[3]:>14}", *(f"{c:>6}" for c in cells[4:]), flush=True
+            )
+            if row["moved"]:
+                lines.append(cells)
+            if arguments.output:
+                arguments.output.write_text(json.dumps(rows) + "\n")
+    if arguments.markdown:
+        ruled = [f"| {' | '.join(cells)} |\n" for cells in (heads, ["---"] * len(heads), *lines)]
+        said = f"Version {restrict.__version__}, {time.strftime('%Y-%m-%d', time.gmtime())}. {said}.\n"
+        still = sorted({f"`{row['option']}`" for row in rows[1:] if not row["moved"]})
+        rest = f"No count changes on these models with another value of {', '.join(still)}.\n"
+        around = [textwrap.fill(text, 100) + "\n" for text in (said, rest)]
+        written(arguments.markdown, arguments.search, [around[0], "\n", *ruled, "\n", *around[1:]])
     return 0
 
 

@@ -14,15 +14,14 @@ import contextlib
 import io
 import sys
 import tempfile
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 from types import FrameType
-from unittest.mock import patch
 
 from architecture import LEAVES
 
 import restrict
+from restrict.base.options import changed
 from restrict.force.options import OPTIONS
 
 COMMANDS = (
@@ -80,11 +79,10 @@ class Tracer:
 def walk(command: str) -> Visits:
     """The visits of one command, whose result goes to a temporary file."""
     from restrict.cli.main import cli
-    from restrict.force import search
 
-    tracer, short = Tracer(), replace(OPTIONS, more_work=1, work_per_token=0)  # a longer search goes the same way
+    tracer = Tracer()
     with (
-        patch.object(search, "OPTIONS", short),
+        changed(OPTIONS, more_work=1, work_per_token=0),  # a longer search goes the same way
         tempfile.TemporaryDirectory() as folder,
         contextlib.redirect_stdout(io.StringIO()),
     ):

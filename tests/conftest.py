@@ -28,8 +28,8 @@ VERIFIED = Path(__file__).resolve().parent.parent / "restrict" / "checker" / "ro
 collect_ignore = [] if VERIFIED.exists() else ["test_verified.py"]
 
 
-SHORT = replace(OPTIONS, more_work=OPTIONS.more_work // 100, work_per_token=OPTIONS.work_per_token // 100)
-"""A search that improves its answers a hundredth as long: nearly all tests that search are about what comes after."""
+FULL = replace(OPTIONS)
+"""Other searches improve their answers a hundredth as long: nearly all tests that search are about what comes after."""
 TRIED, FEW_TRIED = 1_000, 200
 """Work of a trial of an answer, for users and in tests: what is wrong shows among the first words."""
 
@@ -37,11 +37,11 @@ TRIED, FEW_TRIED = 1_000, 200
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Heavy and slow tests search, and try their answers, as users do."""
-    from restrict.force import search
     from restrict.trial import run
 
     full = any(map(item.get_closest_marker, ("heavy", "slow")))
-    search.OPTIONS, run.WORK = (OPTIONS, TRIED) if full else (SHORT, FEW_TRIED)
+    share, run.WORK = (1, TRIED) if full else (100, FEW_TRIED)
+    OPTIONS.more_work, OPTIONS.work_per_token = FULL.more_work // share, FULL.work_per_token // share
 
 
 @pytest.fixture

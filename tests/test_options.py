@@ -1,6 +1,7 @@
 """The options of a search: one table each, within its range, and each does what its row says."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,19 +13,20 @@ from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 from restrict.optimum.explain import explain
 from restrict.optimum.options import OPTIONS as OPTIMUM
+from restrict.optimum.options import OptimumOptions
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.options import OPTIONS as VERDICT
 from tests import verdict_cases
 from tests.test_architecture import load_script
 
 ablation = load_script("ablation")
-ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in search.rows]
+ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in table(type(search.options))]
 DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
 
 
 @pytest.mark.parametrize(("search", "option"), ROWS, ids=lambda part: getattr(part, "name", part))
 def test_each_option_is_within_its_range_and_off_is_another_value(search: str, option: Option) -> None:
-    assert option.value == getattr(DEFAULTS[search], option.name)
+    assert option.value == getattr(type(DEFAULTS[search])(), option.name)
     assert option.meaning
     assert option.off != option.value
     assert option.least is not None
@@ -36,7 +38,7 @@ def test_each_option_is_within_its_range_and_off_is_another_value(search: str, o
 
 def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:
     found = {option.name: dict(ablation.variants(option)) for option in table(SearchOptions)}
-    assert found["more_work"] == {"off": 1, "doubled": 2 * OPTIONS.more_work}
+    assert found["more_work"] == {"off": 1, "doubled": 2 * SearchOptions().more_work}
     assert found["by_node"] == {"off": 0.0, "doubled": 1.0}
     assert found["noise"]["doubled"] == tuple(2 * x for x in OPTIONS.noise)
     assert all("doubled" in rows for rows in found.values())
@@ -45,12 +47,10 @@ def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:
 def test_an_option_reaches_the_search() -> None:
     """Without work after the first answer the search walks less, and its answer is no better."""
     model = restrict.load("random:layers=2,heads=2,states=3,seed=1")
-    full, short = (
-        GoalSearch(Task.of(model, 12), options=options)
-        for options in (replace(OPTIONS, more_work=work, work_per_token=0) for work in (10_000, 1))
-    )
-    full.run()
-    short.run()
+    full, short = GoalSearch(Task.of(model, 12)), GoalSearch(Task.of(model, 12))
+    for search, work in ((full, 10_000), (short, 1)):
+        with changed(OPTIONS, more_work=work, work_per_token=0):
+            search.run()
     assert full.best.count is not None
     assert short.best.count is not None
     assert short.state.work < full.state.work
@@ -95,42 +95,79 @@ def test_an_option_reaches_the_explanations(monkeypatch: pytest.MonkeyPatch) -> 
         explain(model, word)
 
 
+MODEL = ("random:layers=2,heads=2,states=3,seed=1", 9)
+
+
 def test_the_ablation_sums_bounds_and_explanations() -> None:
-    (bound, size, nodes), seconds = ablation.optima([("random:layers=2,heads=2,states=3,seed=1", 9)], 2)
-    assert min(bound, size, nodes) > 0
-    assert ablation.SEARCHES["optimum"].run({"widenings": 24}, [], 2)[0] == (0, 0, 0)
-    assert seconds > 0
+    search = ablation.SEARCHES["optimum"]
+    one, two = (ablation.found_with(search, {"widenings": 24}, *MODEL, seeds) for seeds in (1, 2))
+    assert min(one.counts) > 0
+    assert two.counts[0] > one.counts[0]
+    assert two.seconds > 0
 
 
 def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is found, all positions count."""
 
     class Found:
-        def __init__(self, task: Task, options: object) -> None:
+        def __init__(self, task: Task) -> None:
             self.best = SimpleNamespace(count=None if task.seed else 3)
-            self.state = SimpleNamespace(work=10)
+            self.state = SimpleNamespace(work=10, scores=7)
 
         def run(self) -> None:
             assert self.state.work == 10
 
     monkeypatch.setattr(ablation, "GoalSearch", Found)
-    assert ablation.measured(OPTIONS, [("instances/contains-one.json", 9)], 2)[0] == (12, 20)
+    search = ablation.SEARCHES["goal"]
+    assert ablation.found_with(search, {}, "instances/contains-one.json", 9, 2).counts == (12, 20, 14)
 
 
 def test_the_ablation_of_verdicts_counts_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong word that is shortest decides its own length, too; every other value is that of one option."""
-    models = [model for model in ablation.CHECKPOINTS if "contains-aba-1l" in model[0]]
-    (proved, cells, size), seconds = ablation.verdicts(models)
+    (model,) = (model for model in ablation.CHECKPOINTS if "contains-aba-1l" in model[0])
+    search = ablation.SEARCHES["verdict"]
+    proved, cells, size = ablation.found_with(search, {}, *model, 1).counts
     assert (proved, cells) == (3, 7)
     assert size > 1000
-    assert seconds > 0
     seen: list[int] = []
 
-    def noted(_: object) -> tuple[tuple[int, ...], float]:
+    def verified(*_: object, **__: object) -> None:
         seen.append(VERDICT.cells)
-        return (1, 2, 3), 0.0
+        raise ZeroDivisionError
 
-    monkeypatch.setattr(ablation, "verdicts", noted)
-    search = ablation.SEARCHES["verdict"]
-    assert search.run({"cells": 7}, [], 1) == search.run({}, [], 1) == ((1, 2, 3), 0.0)
+    monkeypatch.setattr(ablation, "verify_trained", verified)
+    for values in ({"cells": 7}, {}):
+        with pytest.raises(ZeroDivisionError):
+            ablation.found_with(search, values, *model, 1)
     assert seen == [7, VERDICT.cells]
+
+
+def test_the_ablation_runs_only_models_that_read_the_option() -> None:
+    """And sums over those of them where a count is another one. What is noted is put back."""
+    kind = type(OPTIMUM)
+    runs: list[str] = []
+
+    def one(name: str, n: int, seed: int) -> tuple[int, ...]:
+        runs.append(name)
+        return n, OPTIMUM.widenings if name == "reads" else OPTIMUM.words * 0 + 5
+
+    search = ablation.Search(OPTIMUM, {}, ("bound", "size"), one)
+    models = [("reads", 4), ("does not", 6)]
+    base = {model: ablation.found_with(search, {}, *model, 1) for model in models}
+    assert base["does not", 6].read == {"words"}
+    (option,) = (option for option in table(OptimumOptions) if option.name == "widenings")
+    runs.clear()
+    row = ablation.row_of(search, base, option, 0, 1)
+    assert runs == ["reads"]
+    assert (row["read"], row["moved"], row["bound"], row["size"]) == (1, 1, [4, 4], [OPTIMUM.widenings, 0])
+    assert ablation.shown(search, "off", row)[:5] == ["widenings", "off", "1 of 1", "4 > 4", "0.00"]
+    row = ablation.row_of(search, base, option, OPTIMUM.widenings, 1)
+    assert (row["read"], row["moved"], row["size"]) == (1, 0, [0, 0])
+    assert type(OPTIMUM) is kind
+
+
+def test_the_ablation_writes_its_table_between_two_comments(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("above\n<!-- ablation goal -->\nold\n<!-- end -->\nbelow\n")
+    ablation.written(page, "goal", ["| new |\n"])
+    assert page.read_text() == "above\n<!-- ablation goal -->\n\n| new |\n\n<!-- end -->\nbelow\n"

@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,14 +11,16 @@ import pytest
 
 import restrict
 from restrict.base.errors import ModelError
+from restrict.base.options import changed
 from restrict.certificate.certificate import certified
 from restrict.force import committed as module
 from restrict.force.committed import committed
 from restrict.force.first_layer import FirstLayer, listed
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.growth import LEFT_OUT
+from restrict.force.image import mask_of
 from restrict.force.options import OPTIONS
-from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, mask_of, plannable, values_of
+from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable, values_of
 from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model
@@ -143,7 +144,7 @@ def test_a_planner_ends_with_its_rows_and_the_search_goes_on_without_it() -> Non
     model = restrict.load("random:layers=4,heads=2,states=2,seed=1")
     with pytest.raises(OutOfRows):
         planner(ForcingState(model.at(500)), 20).solve(Goal("y4", 499, frozenset({1})), 2)
-    for few in ({"plan_rows": 20}, {"plan_rows": 0}, {"plan_scores": 10**6}):
+    for few in ({"plan_rows": 20, "deep_scores": 1}, {"plan_rows": 0, "deep_scores": 1}, {"deep_scores": 10**6}):
         fixed, rows = found_by(16, **few)
         assert fixed is not None
         assert rows < 4_000
@@ -185,16 +186,16 @@ def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, longes
 @pytest.mark.parametrize(("n", "seed"), rows_after([(60, 1), (150, 3), (500, 3)], 1))
 def test_deep_programs_fix_fewer_positions_with_plans(n: int, seed: int) -> None:
     planned, rows = found_once(n, seed, plan_rows=2_000)
-    searched, _ = found_by(n, seed, planned=100)
+    searched, _ = found_by(n, seed, planned=100, deep_scores=1)
     assert (planned or n) < (searched or 0)
     assert rows > 100
 
 
 def found_by(n: int, seed: int = 3, **options: int) -> tuple[int | None, int]:
     """What the first dives find, and the rows of the planner's last level."""
-    few = replace(OPTIONS, deep_scores=1, planned_scores=1, more_work=1, work_per_token=0, **options)
-    search = GoalSearch(Task.of(restrict.load(f"random:layers=5,heads=2,states=2,seed={seed}"), n), options=few)
-    search.run()
+    with changed(OPTIONS, scores=1, more_work=1, work_per_token=0, **options):
+        search = GoalSearch(Task.of(restrict.load(f"random:layers=5,heads=2,states=2,seed={seed}"), n))
+        search.run()
     return search.best.count, len(search.state.rows._lists)
 
 
@@ -370,14 +371,17 @@ def test_a_word_is_crowded_where_the_output_takes_most_of_it() -> None:
     model = restrict.load(CROWDED)
     assert GoalSearch(Task.of(model, 1_000)).crowded
     assert not GoalSearch(Task.of(model, 10_000)).crowded
-    assert not GoalSearch(Task.of(model, 1_000), options=replace(OPTIONS, crowded=0)).crowded
+    with changed(OPTIONS, crowded=0):
+        assert not GoalSearch(Task.of(model, 1_000)).crowded
 
 
 @pytest.mark.heavy
 def test_a_crowded_word_has_an_answer_only_with_prices() -> None:
     task = Task.of(restrict.load(CROWDED), 700)
-    without, search = GoalSearch(task, options=replace(OPTIONS, crowded=0)), GoalSearch(task)
-    without._commit(np.random.default_rng(0))
+    search = GoalSearch(task)
+    with changed(OPTIONS, crowded=0):
+        without = GoalSearch(task)
+        without._commit(np.random.default_rng(0))
     assert without.best.fixed is None
     search.run()
     assert search.best.fixed is not None
@@ -406,10 +410,10 @@ def test_the_search_commits_and_its_answer_is_verified(monkeypatch: pytest.Monke
         return failed
 
     monkeypatch.setattr(module, "_first_unmet", noted)
-    options = replace(OPTIONS, huge=100, crowded=99, wide_scores=1)
-    search = GoalSearch(Task.of(restrict.load(DEEP), 1_000), options=options)
-    assert search.commits
-    search.run()
+    with changed(OPTIONS, huge=100, crowded=99, wide_scores=1):
+        search = GoalSearch(Task.of(restrict.load(DEEP), 1_000))
+        assert search.commits
+        search.run()
     assert tried
     assert len(tried) == len(set(tried))
     assert search.best.fixed is not None
@@ -432,7 +436,7 @@ def test_a_dive_ends_where_it_fails_too_often(monkeypatch: pytest.MonkeyPatch) -
         ("random:layers=2,heads=8,states=64", True),
         ("random:layers=1,heads=8,states=64", False),  # a priced dive is as cheap
         ("random:layers=3,heads=2,states=4,symbols=26", True),  # too many symbols for plans
-        ("random:layers=4,heads=4,states=9", False),  # not wide, and 625 tokens
+        ("random:layers=4,heads=4,states=9", True),  # deep, and too many values for plans
         ("random:layers=2,heads=4,states=8", False),  # neither wide nor deep
         ("random:layers=5,heads=2,states=4", False),  # planned
     ],
@@ -445,9 +449,9 @@ def test_short_words_with_many_symbols_are_not_fixed_as_a_whole() -> None:
     """Priced dives alone find nothing here, and fixed the whole word. A tree takes 25 tokens: five for each of five
     nodes."""
     model = restrict.load("random:layers=2,heads=4,states=16,symbols=26,seed=59")
-    options = replace(OPTIONS, commit_noise=(0.0, 0.05), wide_work=1, more_work=1, work_per_token=0)
-    search = GoalSearch(Task.of(model, 40), options=options)
-    search.run()
+    search = GoalSearch(Task.of(model, 40))
+    with changed(OPTIONS, commit_noise=(0.0, 0.05), wide_work=1, more_work=1, work_per_token=0):
+        search.run()
     assert search.best.fixed is not None
     assert len(search.best.fixed) <= 30
     assert restrict.check(model, certified(search.task, search.best.fixed, search.best.cone)).startswith("s VERIFIED")

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -12,13 +13,14 @@ import pytest
 
 import restrict
 from restrict.base.deadline import OutOfTime
+from restrict.base.options import changed
 from restrict.certificate.cases import leaves
 from restrict.certificate.certificate import Certificate, certificate_of
 from restrict.certification import force_output
 from restrict.force.cases import confirm_by_table
 from restrict.force.dependence import DependenceState
 from restrict.force.neighbourhood import some_tokens, tokens_alone, tokens_below
-from restrict.force.options import SearchOptions
+from restrict.force.options import OPTIONS
 from restrict.force.release import Release, relax, releases
 from restrict.force.state import Node
 from restrict.model.fileformat import loads
@@ -31,10 +33,11 @@ from tests.marks import heavy_after, rows_after
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A tenth of the usual effort is enough at these lengths."""
     monkeypatch.setattr("restrict.force.release.WORK", 30_000)
-    monkeypatch.setattr("restrict.force.search.OPTIONS", SearchOptions(more_work=20_000, work_per_token=2_000))
+    with changed(OPTIONS, more_work=20_000, work_per_token=2_000):
+        yield
 
 
 NAMES = [
@@ -305,7 +308,7 @@ def test_what_rests_on_one_node_alone() -> None:
             kept = {i for name, i in nx.descendants(left, ("out", 0)) if name == "token"}
             if len(own := set(fixed) - kept) >= 2:
                 expected.append((node, own))
-        found = tokens_alone(("out", 0), fixed, cone, reads, 2)
+        found = tokens_alone(("out", 0), fixed, cone, reads)
         assert found == expected
         several += len(found) > 1
     assert several > 50

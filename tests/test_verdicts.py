@@ -530,7 +530,6 @@ def test_more_prefixes_are_cases_of_their_own_where_one_stays_open(monkeypatch: 
     """With one cell for a case the model is not decided below its wrong word, and seven prefixes are too many to begin
     with; as many as the certificate has room for are tried before a shorter wrong word is said to be possible."""
     monkeypatch.setattr(OPTIONS, "cells", 1)
-    monkeypatch.setattr(OPTIONS, "quick", 1)
     monkeypatch.setattr(OPTIONS, "single", 3)
     model, _, graph = claim("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph, 40)
@@ -542,7 +541,7 @@ def test_more_prefixes_are_cases_of_their_own_where_one_stays_open(monkeypatch: 
 
 def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """When it is over, the coarser graph is what is certified, if it says as much."""
-    for name in ("cells", "quick", "single"):
+    for name in ("cells", "single"):
         monkeypatch.setattr(OPTIONS, name, 1)
     monkeypatch.setattr(OPTIONS, "singles_room", 0)
     monkeypatch.setattr(OPTIONS, "below", -1)

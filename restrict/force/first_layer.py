@@ -15,6 +15,7 @@ import numpy as np
 
 from restrict.base.arrays import F64, I32, I64
 from restrict.force.growth import LEFT_OUT, Prices
+from restrict.force.image import mask_of
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance, Map
 from restrict.rows.lists import candidate_lists
@@ -160,8 +161,3 @@ def listed(state: ForcingState) -> dict[str, FirstLayer]:
     """The prices of all variables that have them."""
     maps = [v for v in state.instance.model.variables if isinstance(v, Map)]
     return {v.name: FirstLayer(state, v) for v in maps if FirstLayer.applies(state.instance, v)}
-
-
-def mask_of(values: frozenset[int]) -> int:
-    """A set of values as a mask."""
-    return sum(1 << v for v in values)

@@ -52,6 +52,11 @@ def rest_of(values: Collection[int], bad: Collection[int]) -> frozenset[int]:
     return frozenset(values).difference(bad) if len(values) <= MOST_REST else frozenset()
 
 
+def mask_of(values: Collection[int]) -> int:
+    """A set of distinct values as a mask."""
+    return sum(1 << v for v in values)
+
+
 def combinations(sets: Sequence[Sequence[int]]) -> int:
     """The size of a product of value sets."""
     return prod(map(len, sets))

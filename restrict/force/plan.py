@@ -22,7 +22,7 @@ that share tokens cost less than planned, and where two goals contradict each ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from itertools import islice
 from math import prod
 
@@ -30,6 +30,7 @@ import numpy as np
 
 from restrict.base.arrays import F64, I32, I64
 from restrict.force.goal import Goal
+from restrict.force.image import mask_of
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance, Map
 
@@ -397,11 +398,6 @@ def _by_image(images: I32, prices: F64, domain: int) -> F64:
         has = (np.arange(domain) >> bit & 1) == 1
         found[has] = np.minimum(found[has], found[np.flatnonzero(has) & ~(1 << bit)])
     return found
-
-
-def mask_of(values: frozenset[int]) -> int:
-    """A set of values as a mask."""
-    return reduce(lambda mask, v: mask | 1 << v, values, 0)
 
 
 def values_of(mask: int) -> frozenset[int]:

@@ -21,7 +21,7 @@ from restrict.force.image import is_wide
 from restrict.force.minimise import Minimiser, needed_cone
 from restrict.force.neighbourhood import some_tokens, tokens_alone
 from restrict.force.on_demand import OnDemandState
-from restrict.force.options import OPTIONS, SearchOptions
+from restrict.force.options import OPTIONS
 from restrict.force.plan import OutOfRows, Planner, plannable
 from restrict.force.state import ForcingState, Node
 from restrict.model.program import Head
@@ -68,20 +68,16 @@ class GoalSearch:
         *,
         base: Mapping[int, int] | None = None,
         guard: Guard | None = None,
-        patience: int | None = None,
-        options: SearchOptions | None = None,
+        patience: int = 7,
     ) -> None:
         instance, position = task.instance, task.one_position("this search")
         self.task, self.instance, self.position = task, instance, position
-        self.opt = opt = options or OPTIONS
-        self.guard, self.seed = guard, task.seed
-        self.patience = len(opt.passes) if patience is None else patience
+        self.guard, self.seed, self.patience = guard, task.seed, patience
         self.timed = task.deadline.moment is not None
         self.best = Best()
         self.refused = 0
         self.state = ForcingState(instance, base)
         self.wide = is_wide(instance)
-        self._nodes = instance.n * (self._rows() if self.wide else max(1, len(instance.model.variables)))
         self.prices: dict[Wish, float] = {}
         self._ticks = 0
         self._alone: tuple[object, list[tuple[Node, set[int]]]] = None, []
@@ -92,21 +88,20 @@ class GoalSearch:
             groups.setdefault(instance.label(value), set()).add(value)
         self.target = (output, position)
         self.state.wide = self.wide
-        self.deep = not self.wide and self.state.depth.get(output, 0) >= self.opt.deep
-        self.state.row_charge = self.opt.row_charge if self.wide or self.deep else 0
         depth = self.state.depth.get(output, 0)
-        self.planned = not self.wide and guard is None and depth >= self.opt.planned and plannable(instance)
+        self.deep = not self.wide and depth >= OPTIONS.deep
+        self.state.row_charge = OPTIONS.row_charge if self.wide or self.deep else 0
+        self.planned = not self.wide and guard is None and depth >= OPTIONS.planned and plannable(instance)
         tokens = self.state.weight(output)
-        narrow = self.deep and not self.planned and tokens <= opt.narrow
-        self.commits = guard is None and (depth >= opt.committed if self.wide else narrow)
-        self.huge = self.wide and depth >= opt.deep and tokens >= opt.huge
-        self.crowded = self.commits and self.huge and instance.n < opt.crowded * tokens
+        self.commits = guard is None and (depth >= OPTIONS.committed if self.wide else self.deep and not self.planned)
+        self.huge = self.wide and depth >= OPTIONS.deep and tokens >= OPTIONS.huge
+        self.crowded = self.commits and self.huge and instance.n < OPTIONS.crowded * tokens
         self._most_scores = max(
-            self.opt.deep_scores if self.deep else self.opt.scores, self.opt.scores_a_position * instance.n
+            OPTIONS.deep_scores if self.deep else OPTIONS.scores, OPTIONS.scores_a_position * instance.n
         )
         if self.wide:
-            self._most_scores = min(self.opt.wide_scores, 2 * A_POSITION * instance.n)
-        self._first_limits: tuple[int, ...] = (opt.first_limit, opt.last_limit)
+            self._most_scores = min(OPTIONS.wide_scores, 2 * A_POSITION * instance.n)
+        self._first_limits: tuple[int, ...] = (OPTIONS.first_limit, OPTIONS.last_limit)
         self._dive_scores = 0
         if self.wide:
             self._limit_dives(tokens)
@@ -114,38 +109,30 @@ class GoalSearch:
         self.goals = [Goal(output, position, frozenset(values)) for values in groups.values()]
 
     def _passes(self) -> tuple[Pass, ...]:
-        priced, plain = [(*p, True) for p in self.opt.wide_passes], [(*p, False) for p in self.opt.passes]
+        priced, plain = [(*p, True) for p in OPTIONS.wide_passes], [(*p, False) for p in OPTIONS.passes]
         if self.wide:
-            return tuple(priced[: self.opt.after if self.commits else None])
-        long = self._most_scores > self.opt.scores  # few rows can be scanned, and prices take some of them
+            return (priced[0], priced[1])
         if self.commits:
             return (priced[0], priced[1], plain[1])
-        if not self.deep and (not self.opt.priced or (long and len(self.state.alphabet) <= self.opt.long_symbols)):
-            return tuple(plain)
         first = (plain[0], priced[0], priced[1]) if self.deep else (priced[0], plain[0], priced[1])
-        return (*first, plain[1], priced[2], plain[3])
-
-    def _rows(self) -> int:
-        """The rows of one position, for all values of every query."""
-        queries = [self.instance.query(v) for v in self.instance.model.variables if isinstance(v, Head)]
-        return sum(1 if query is None else self.instance.domains[query] for query in queries)
+        return (*first, plain[1], priced[2], plain[2])
 
     def _limit_dives(self, weight: float) -> None:
         """Limits of the first dives in a wide model, whose output takes about ``weight`` tokens."""
         instance = self.instance
         keys = [instance.key(v) for v in instance.model.variables if isinstance(v, Head)]
         longest = instance.n * max((instance.domains[key] for key in keys if key is not None), default=1)
-        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)) + self.opt.wide_slack, self.opt.last_limit}))
-        self._dive_scores = max(self.opt.wide_scores, int(self.opt.dives * weight * longest))
+        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)), OPTIONS.last_limit}))
+        self._dive_scores = max(OPTIONS.wide_scores, int(OPTIONS.dives * weight * longest))
         # Where one dive takes all scores, it is the one with prices.
-        self.commits = self.commits and (self.huge or weight * longest <= self.opt.wide_scores)
+        self.commits = self.commits and (self.huge or weight * longest <= OPTIONS.wide_scores)
 
     def run(self) -> None:
         """Search until the budget, or the time, is spent. Ctrl-C raises; ``best`` stays."""
         rng = np.random.default_rng(self.seed)
         turn = 0
-        if self._nodes <= self.opt.few_nodes and not self.commits:
-            self._deletion(rng)
+        if self.timed and self.instance.n * self.state.weight(self.target[0]) <= OPTIONS.more_work:
+            self._follow(rng)  # of a small program there is an answer, whatever the time
         if self.planned and self.best.count != 0:
             self._follow_plans(rng)
         if self.commits:
@@ -155,7 +142,7 @@ class GoalSearch:
         while True:
             kind = self.passes[min(turn, len(self.passes) - 1)]
             for goal, limit in self._tasks(turn):
-                if self.deep and kind[2] and self.best.count is not None and self.best.count <= self.opt.priced_answer:
+                if self.deep and kind[2] and self.best.count is not None and self.best.count <= OPTIONS.priced_answer:
                     break
                 self._attempt(goal, limit, rng, kind, turn)
                 if self._over():
@@ -163,9 +150,7 @@ class GoalSearch:
                 if self._late():
                     turn = len(self.passes)
                     break
-            if turn == 0 and self.best.fixed is None and not self.refused and self._nodes <= self.opt.fallback_nodes:
-                self._deletion(rng)
-            for _ in range(self.opt.followed if turn == 0 and self.best.fixed is None and self.wide else 0):
+            for _ in range(OPTIONS.followed if turn == 0 and self.best.fixed is None else 0):
                 self._follow(rng)
                 if self._over():
                     return
@@ -185,14 +170,14 @@ class GoalSearch:
         """Plan every label with more and more effort, and dive along each plan that is better than the best answer. A
         program whose first plan takes most of the rows is left to the passes: no plan would be improved."""
         state, scores = self.state, self._most_scores
-        last, rows = state.scores + max(self.opt.plan_scores, scores), int(self.opt.plan_first * self.opt.plan_rows)
+        last, rows = state.scores + max(OPTIONS.deep_scores, scores), int(OPTIONS.plan_first * OPTIONS.plan_rows)
         self._most_scores, first = HUGE, True
         planner = Planner(state, rng, rows, lambda: state.scores > last or self.task.deadline.passed)
         followed = dict.fromkeys(self.goals, np.inf)
-        for effort, planner.share in self.opt.plans:
+        for effort, planner.share in OPTIONS.plans:
             for goal in self.goals:
                 least = self.instance.n if self.best.count is None else self.best.count
-                if planner.spent or planner.cost(goal) > self.opt.hopeless * least:
+                if planner.spent or planner.cost(goal) > OPTIONS.hopeless * least:
                     continue
                 self._restart(dict(state.pinned))
                 with suppress(OutOfRows, ModelError):  # a rule may have no value at the length of the samples
@@ -200,29 +185,29 @@ class GoalSearch:
                 if first and planner.left < 0:
                     self._most_scores = state.scores + scores
                     return
-                planner.left, first = planner.left + first * (self.opt.plan_rows - rows), False
+                planner.left, first = planner.left + first * (OPTIONS.plan_rows - rows), False
                 if 0 < planner.cost(goal) < min(least, followed[goal]):
                     followed[goal] = planner.cost(goal)
                     self._restart(dict(state.pinned))
-                    manner = Manner((1,), 0.0, self.opt.plan_work, plan=planner.plan)
+                    manner = Manner((1,), 0.0, OPTIONS.plan_work, plan=planner.plan)
                     self._dive(Solver(state, rng, manner, tick=self._tick), goal, least, rng)
-        self._most_scores = state.scores + self.opt.planned_scores
+        self._most_scores = state.scores + OPTIONS.scores
         if self.best.count is not None:
             self._first, self._since = min(self._first, self.best.count), state.work
-            if self.instance.n >= self.opt.crowded * self.state.weight(self.target[0]):
-                self.passes = ((*self.opt.wide_passes[1], True),)
+            if self.instance.n >= OPTIONS.crowded * self.state.weight(self.target[0]):
+                self.passes = ((*OPTIONS.wide_passes[1], True),)
 
     def _commit(self, rng: np.random.Generator) -> None:
         """Committed dives for each label, with more and more noise; after an answer that took most of the scores, or
         of a crowded word, no more of them."""
         first = listed(self.state) if self.crowded else {}
         began = self.state.work
-        work = max(self.opt.commit_least, int(self.opt.commit_work * self.state.weight(self.target[0])))
-        for noise, goal in product(self.opt.commit_noise, self.goals):
+        work = max(OPTIONS.first_work, int(OPTIONS.commit_work * self.state.weight(self.target[0])))
+        for noise, goal in product(OPTIONS.commit_noise, self.goals):
             late = self.crowded or 2 * self.state.scores > self._most_scores
             if self._over() or (late and (noise or self.best.fixed is not None)):
                 break
-            if noise and (self.huge or self.state.work - began > self.opt.commit_more):
+            if noise and (self.huge or self.state.work - began > OPTIONS.commit_more):
                 break
             self._restart(dict(self.state.pinned))
             manner = Manner((1,), noise, work, wide=True, choose=committed, close=0, first=first)
@@ -238,14 +223,14 @@ class GoalSearch:
         while self.state.work < stop and self.best.count and not self._over():
             # So that iterations without any walk come to an end, too; sets of symbols are gone through in each.
             self.state.work += 100 + len(self.state.alphabet) // 16
-            if self.wide and rng.random() < self.opt.by_node:
+            if self.wide and rng.random() < OPTIONS.by_node:
                 self._improve_node(rng)
                 continue
             goal = next(g for g in self.goals if g.allowed.issuperset(self.best.values))
             assert self.best.fixed is not None
             kept = some_tokens(self.best.fixed, self.best.cone, self.best.reads, rng)
             self._examine_best(kept)
-            noises = self.opt.wide_noise if self.wide else self.opt.noise
+            noises = OPTIONS.wide_noise if self.wide else OPTIONS.noise
             widths, noise = (int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1), float(rng.choice(noises))
             work = max(2_000, 40 * sum(map(len, self.best.cone.values())))
             priced = self.wide or (self.deep and rng.random() < 0.5)
@@ -266,7 +251,7 @@ class GoalSearch:
         best, state = self.best, self.state
         assert best.fixed is not None
         if self._alone[0] is not best.fixed:
-            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads, self.opt.own_tokens)
+            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads)
         if not (nodes := self._alone[1]):
             return
         node, own = nodes[int(rng.integers(len(nodes)))]
@@ -274,9 +259,9 @@ class GoalSearch:
         goal = Goal(*node, frozenset(state.values(*node)))
         self._examine_best({i: a for i, a in best.fixed.items() if i not in own})
         widths = int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1
-        solver = self._solver(rng, (widths, float(rng.choice(self.opt.node_noise)), True), self.opt.node_work)
+        solver = self._solver(rng, (widths, float(rng.choice(OPTIONS.wide_noise)), True), OPTIONS.node_work)
         try:
-            solved = solver.solve(goal, len(own) - int(rng.random() < self.opt.fewer))
+            solved = solver.solve(goal, len(own))
         except OutOfBudget:
             return
         if solved:
@@ -294,10 +279,10 @@ class GoalSearch:
     def _allowance(self) -> int:
         """Work for the passes, and half as much for the improvement; more for answers that are large. Below depth
         three a first answer far above the best one, such as nearly the whole of a short word, does not count."""
-        most = 300 if self.deep else min(300, (self.best.count or 0) + self.opt.spare)
+        most = 300 if self.deep else min(300, (self.best.count or 0) + OPTIONS.spare)
         maps = (self.instance.domains[v.name] for v in self.instance.model.variables if not isinstance(v, Head))
-        times = 2 if not self.wide and max(maps, default=1) >= self.opt.many_values else 1
-        return self.opt.more_work + times * self.opt.work_per_token * min(self._first, most)
+        times = 2 if not self.wide and max(maps, default=1) >= OPTIONS.many_values else 1
+        return OPTIONS.more_work + times * OPTIONS.work_per_token * min(self._first, most)
 
     def _over(self) -> bool:
         if self.timed:
@@ -343,12 +328,12 @@ class GoalSearch:
     ) -> None:
         state = self.state
         self._restart(dict(state.pinned))
-        work = self.opt.wide_work if kind[2] else self.opt.first_work * 4**turn
+        work = OPTIONS.wide_work if kind[2] else OPTIONS.first_work * 4**turn
         if self.best.fixed is not None and (turn or self.huge or not self.commits):
             left = max(2 if self.wide else 1, len(self.passes) - turn)
             attempts = len(self.goals) * left if not self.timed else 4
             work = (
-                self.opt.more_work if self.timed else max(0, self._since + self._allowance() - state.work)
+                OPTIONS.more_work if self.timed else max(0, self._since + self._allowance() - state.work)
             ) // attempts
         first = self.wide and turn == 0 and limit < self.instance.n
         self._dive(self._solver(rng, kind, work, self._dive_scores if first else None), goal, limit, rng)
@@ -369,7 +354,7 @@ class GoalSearch:
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
         """Minimise what the search found and offer it."""
         state = self.state
-        if self.guard is not None and state.fixed > self.opt.guarded:
+        if self.guard is not None and state.fixed > OPTIONS.guarded:
             # Freeing the many positions of a refused restriction one by one takes long and rarely helps.
             tokens = {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
             if not fresh and not self.guard.accepts(tokens):
@@ -401,18 +386,4 @@ class GoalSearch:
         self._restart({i: v for i, v in run.tokens.items() if i in read or i in state.pinned})
         state.facts, state.reads = dict(run.facts), dict(run.reads)
         goal = next(g for g in self.goals if value in g.allowed)
-        self._settle(rng, goal, fresh=True)
-
-    def _deletion(self, rng: np.random.Generator) -> None:
-        """Fix a whole random input, which forces every node, and free what can be freed."""
-        state = self.state
-        self._restart(dict(state.pinned))
-        for i in range(self.instance.n):
-            if i not in state.pinned:
-                state.tokens[i] = (int(rng.integers(len(state.alphabet))),)
-        for variable in self.instance.model.variables:
-            for i in range(self.instance.n):
-                state.examine(variable, i)
-        label = self.instance.label(state.values(*self.target)[0])
-        goal = next(g for g in self.goals if self.instance.label(min(g.allowed)) == label)
         self._settle(rng, goal, fresh=True)

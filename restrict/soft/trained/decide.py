@@ -225,8 +225,8 @@ class _Run:
             if self.wrong is not None and key[0] >= len(self.wrong.word):
                 return
             self.tell(f"position {key[0]} of {self.n}, {len(at.open)} open")
-            below = OPTIONS.fewer if key[0] <= at.short else OPTIONS.quick
-            self.search().cells = OPTIONS.cells if self.wrong is None else below
+            few = self.wrong is not None and key[0] <= at.short
+            self.search().cells = OPTIONS.fewer if few else OPTIONS.cells
             self.search().asked = self.n if self.wrong is None else len(self.wrong.word) - 1
             found = self.search().case(key)
             hard = isinstance(found, Open) and not self.attacked(at, found)

@@ -19,7 +19,6 @@ class VerdictOptions:
 
     # one layer: a case
     cells: int = option(400, 1, HUGE, "cells of one case before it is left open")
-    quick: int = option(300, 1, HUGE, "the same where a wrong word is known already", 1)
     fewer: int = option(
         75, 1, HUGE, "the same where a memory can tell all words apart, or one is tried, of several heads"
     )
