@@ -79,13 +79,12 @@ def quote(text: object, limit: int = 60) -> str:
     return shown if len(shown) <= limit else shown[: limit - 4] + "..." + shown[0]
 
 
-def indices_of(word: Iterable[str], alphabet: Sequence[str], of: str = "", whose: str = "the alphabet") -> list[int]:
+def indices_of(word: Sequence[str], alphabet: Sequence[str], of: str = "", whose: str = "the alphabet") -> list[int]:
     """The numbers of a word's symbols; :class:`UsageError` at the first that is not in the alphabet. ``of``, ``whose``:
     what the message says of the word and of the alphabet."""
-    index, found = {symbol: a for a, symbol in enumerate(alphabet)}, list[int]()
-    for at, symbol in enumerate(word):
-        if symbol not in index:
-            shown = " ".join(alphabet)[:80]
-            raise UsageError(f"symbol {quote(symbol)} at index {at}{of} is not in {whose}: {shown}")
-        found.append(index[symbol])
-    return found
+    index = {symbol: a for a, symbol in enumerate(alphabet)}
+    if not index.keys() >= set(word):
+        at, symbol = next((at, symbol) for at, symbol in enumerate(word) if symbol not in index)
+        shown = " ".join(alphabet)[:80]
+        raise UsageError(f"symbol {quote(symbol)} at index {at}{of} is not in {whose}: {shown}")
+    return [index[symbol] for symbol in word]

@@ -276,7 +276,8 @@ def forcing(
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:
     """Raise :class:`UsageError` at the first symbol that is not in the alphabet. ``word``: symbols, without markers."""
-    indices_of(word, alphabet, whose="the language's alphabet")
+    if not set(alphabet).issuperset(word):
+        indices_of(word, alphabet, whose="the language's alphabet")
 
 
 def check_alphabet(language: Language, alphabet: Sequence[str], who: str) -> None:
