@@ -23,9 +23,9 @@ sys.path.insert(0, str(ROOT))
 
 from restrict.model.source import load
 from restrict.simulate.floating import UNITS
-from restrict.simulate.hard import compile_program
-from restrict.simulate.measure import measure, words_of
-from restrict.simulate.report import Compiled
+from restrict.simulate.ours.hard import compile_program
+from restrict.simulate.ours.measure import measure, words_of
+from restrict.simulate.ours.report import Compiled
 from restrict.simulate.srasp.budget import Budget
 from restrict.simulate.srasp.compiler import compile_with_budget, gap_of
 from restrict.simulate.srasp.interpreter import run

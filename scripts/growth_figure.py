@@ -24,8 +24,8 @@ from restrict.base.arrays import all_words
 from restrict.model.source import load
 from restrict.report.drawing import Drawing, Group, Shape, save
 from restrict.simulate.formulas import compile_soft
-from restrict.simulate.hard import compile_program
-from restrict.simulate.measure import words_of
+from restrict.simulate.ours.hard import compile_program
+from restrict.simulate.ours.measure import words_of
 from restrict.simulate.srasp.compiler import compile_with_budget
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.source import BUILT_IN

@@ -17,12 +17,12 @@ from restrict.model.program import Model
 from restrict.model.source import load
 from restrict.model.trace import run_batch
 from restrict.model.variables import Head, Map, Output
-from restrict.simulate.atoms import reach, term_text
 from restrict.simulate.floating import average_error, blown, deviation, share
-from restrict.simulate.hard import Compiled, compile_program
 from restrict.simulate.lemmas_6_to_9 import tied_error, tied_rate
-from restrict.simulate.measure import affordable, measure, words_of
-from restrict.simulate.rounding import UNITS, head_error, logit_error, program_error, safe_length
+from restrict.simulate.ours.atoms import reach, term_text
+from restrict.simulate.ours.hard import Compiled, compile_program
+from restrict.simulate.ours.measure import affordable, measure, words_of
+from restrict.simulate.ours.rounding import UNITS, head_error, logit_error, program_error, safe_length
 from restrict.soft.models.evaluate import activations, logits
 from restrict.soft.models.format import loads as loads_soft
 from restrict.soft.models.known import first, parity, random

@@ -13,7 +13,7 @@ from restrict.base.errors import ModelError, NotEstablished, UsageError
 from restrict.model.source import load
 from restrict.model.trace import run_batch
 from restrict.simulate.formulas import compile_soft
-from restrict.simulate.hard import compile_program
+from restrict.simulate.ours.hard import compile_program
 from restrict.simulate.srasp.compiler import compile_with_budget
 from restrict.simulate.srasp.parser import parse
 from restrict.simulate.srasp.programs import dyck

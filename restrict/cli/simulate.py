@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from restrict.model.program import Model
-    from restrict.simulate.measure import Measured
-    from restrict.simulate.report import Compiled
+    from restrict.simulate.ours.measure import Measured
+    from restrict.simulate.ours.report import Compiled
     from restrict.soft.models.model import SoftModel
 
 
@@ -70,8 +70,8 @@ def simulate(o: common.Given) -> None:
         _srasp(o)
         return
     from restrict.model.source import load
-    from restrict.simulate.hard import compile_program
-    from restrict.simulate.measure import measure, words_of
+    from restrict.simulate.ours.hard import compile_program
+    from restrict.simulate.ours.measure import measure, words_of
 
     program = load(o.model)
     _foretold(program, o.n, o.epsilon)
@@ -87,7 +87,7 @@ def simulate(o: common.Given) -> None:
 
 def _foretold(program: Model, n: int, epsilon: Fraction) -> None:
     """Say how long a long compilation takes: it goes through all positions, so a hundredth of them tells."""
-    from restrict.simulate.hard import compile_program
+    from restrict.simulate.ours.hard import compile_program
 
     if n < LONG:
         return

@@ -6,7 +6,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
-from restrict.simulate.measure import CELLS, EXHAUSTIVE, Measured, affordable
+from restrict.simulate.ours.measure import CELLS, EXHAUSTIVE, Measured, affordable
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.syntax import SRaspProgram
 from restrict.soft.models.evaluate import Real, activations

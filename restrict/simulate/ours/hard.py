@@ -3,7 +3,7 @@
 Every variable becomes a block of the residual stream that holds its value as a one-hot vector, *exactly*:
 
 - the **token** is embedded so; what a map or a score reads of positions is a term of ``i`` and ``n``
-  (:mod:`restrict.simulate.atoms`);
+  (:mod:`restrict.simulate.ours.atoms`);
 - a **map** is a layer of ReLU units, one for each tuple of arguments: ``relu(sum of its one-hots - (m-1))``;
 - a **head** attends by softmax to the key with the greatest score. Only the order of scores matters, so they are
   replaced by their ranks, as a bilinear form of one-hots: unequal scores then differ by at least 1, the gap. What is
@@ -18,7 +18,7 @@ position only), no term is needed and ``1/tau = O(log n)``. A score that grows w
 This distinction is our own; the paper breaks ties always.
 
 Invariant: :class:`Compiled` holds at ``n``; where ``every_length`` is set, the same model is right at every length at
-which the program is defined (its classes of positions are then complete, see :func:`restrict.simulate.atoms.reach`).
+which the program is defined (its classes of positions are then complete: :func:`restrict.simulate.ours.atoms.reach`).
 """
 
 import itertools
@@ -36,11 +36,11 @@ from restrict.model.expr import Expr, bind, const, name, substitute, table
 from restrict.model.program import Model
 from restrict.model.rules import Callback, Dot, Formula, evaluate, expression
 from restrict.model.variables import Head, Map, rule_of
-from restrict.simulate.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
 from restrict.simulate.floating import UNITS, check_epsilon
 from restrict.simulate.lemmas_6_to_9 import tied_rate
-from restrict.simulate.report import Compiled, HeadReport
-from restrict.simulate.rounding import safe_length
+from restrict.simulate.ours.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
+from restrict.simulate.ours.report import Compiled, HeadReport
+from restrict.simulate.ours.rounding import safe_length
 from restrict.simulate.stream import Affine, Block, HeadRows, Stream, Unit
 from restrict.soft.models.terms import Term, up
 

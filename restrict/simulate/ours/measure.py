@@ -8,7 +8,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, all_words
 from restrict.model.trace import Batch, run_batch
-from restrict.simulate.report import Compiled
+from restrict.simulate.ours.report import Compiled
 from restrict.soft.models.evaluate import Real, activations, labels
 from restrict.soft.models.model import SoftModel
 

@@ -19,8 +19,8 @@ from functools import lru_cache
 from restrict.base.errors import UsageError
 from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, blown, deviation, longest
 from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
+from restrict.simulate.ours.report import Compiled, HeadReport
 from restrict.simulate.propagate import logits_error, refuse
-from restrict.simulate.report import Compiled, HeadReport
 from restrict.soft.models.model import SoftModel
 from restrict.soft.models.terms import Span, Term, up
 
