@@ -17,7 +17,7 @@ from restrict.importers.argmax import Feature, argmax
 from restrict.importers.common import finish
 from restrict.importers.tp_parse import parse_program
 from restrict.importers.tp_reference import predict
-from restrict.importers.tp_tree import Attention
+from restrict.importers.tp_tree import Attention, Mlp
 from restrict.importers.tp_weights import read_weights
 from restrict.importers.transformer_program import with_embeddings
 from restrict.model.document import mapped
@@ -210,6 +210,7 @@ LINES = [
     ("from words import Emb0, Emb1", "from .words import Emb0, Emb1", "is not part of a generated"),
     ("from words import Emb0, Emb1", "from words import Emb0, Emb1, run", "is not part of a generated"),
     ("== Emb", '== "Emb0.V00" == Emb', "a branch must return"),
+    ("def mlp_0(aa", "def mlp_0(Emb0", "mlp_0 must take plain, distinct arguments"),
     ("== Emb0.V0", '== "Emb0.V00" #', "the string 'Emb0.V00' is no member of an enumeration"),
 ]
 
@@ -452,6 +453,16 @@ def test_constants_of_other_types_do_not_match(tmp_path: Path) -> None:
     agree(path, WEIGHTS, "printed", 5)
     heads = [s for s in parse_program(path).steps if isinstance(s, Attention)]
     assert set(heads[0].wanted.values()) == {0, "1"}
+
+
+def test_a_file_is_read_in_the_encoding_that_it_names(tmp_path: Path) -> None:
+    """As Python reads it: these are the bytes of one letter in UTF-8, and of two in Latin-1."""
+    path = edited(tmp_path, '("a", "a")', '("é", "a")')
+    wanted = []
+    for cookie in ("", "# -*- coding: latin-1 -*-\n"):
+        path.write_text(cookie + path.read_text(), encoding="utf-8")
+        wanted += [step.table for step in parse_program(path).steps if isinstance(step, Mlp)]
+    assert wanted == [{("é", "a"): 1, ("b", "b"): 1}, {("Ã©", "a"): 1, ("b", "b"): 1}]
 
 
 def test_a_quoted_word_keeps_its_line_separator(tmp_path: Path) -> None:

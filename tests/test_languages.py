@@ -532,6 +532,8 @@ def test_bad_automata_are_refused(tmp_path: Path, change: dict[str, object], mes
         ("S -> S", "no terminal"),
         ("S -> a | # S", "line 1: a comment has a line of its own"),
         ("S -> a S | b # end", "line 1: a comment has a line of its own"),
+        ("S -> a S | '|'", r"line 1: '\|' cannot be a symbol of a grammar, also not in quotes"),
+        ('S -> a\nS -> "|" S', r"line 2: '\|' cannot be a symbol of a grammar, also not in quotes"),
     ],
 )
 def test_bad_grammars_are_refused(text: str, message: str) -> None:

@@ -23,7 +23,7 @@ def parse_program(path: Path) -> TransformerProgram:
     """Read a Transformer Program as a syntax tree, never run; heads and functions in the order of the file."""
     text = source_text(path)
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(text.encode())  # as bytes, so that a comment names the encoding as it does for Python
     except (SyntaxError, ValueError) as error:
         raise ModelError(
             f"{path}:{getattr(error, 'lineno', None) or 0}: not Python: {getattr(error, 'msg', error)}"
@@ -259,7 +259,7 @@ def arguments_of(reader: Reader, function: ast.FunctionDef) -> list[str]:
     a = function.args
     names = [x.arg for x in a.args]
     plain = not (a.posonlyargs or a.vararg or a.kwonlyargs or a.kwarg or a.defaults or function.decorator_list)
-    if not plain or len(set(names)) != len(names) or not names:
+    if not plain or len(set(names)) != len(names) or not names or reader.enums & {*names}:
         reader.fail(function, f"{function.name} must take plain, distinct arguments")
     return names
 

@@ -295,6 +295,11 @@ def _rules_in(line: str, number: int) -> Iterator[Rule]:
     def bad(token: Token) -> NoReturn:  # pragma: no cover (every character starts a token)
         raise ModelError(f"line {number}: {quote(token.text)} is no symbol")
 
+    if re.search(r"(?<!\S)(['\"])\|\1(?!\S)", line):  # it would be two alternatives with a quotation mark each
+        raise ModelError(
+            f"line {number}: '|' cannot be a symbol of a grammar, also not in quotes; give the symbol another name, "
+            "such as 'or'"
+        )
     head, *rest = scan(line, TOKEN, bad)
     if head.kind != "symbol" or rest[0].kind != "arrow":
         raise ModelError(f"line {number}: expected NONTERMINAL -> SYMBOLS | SYMBOLS, not {quote(line)}")
