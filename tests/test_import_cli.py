@@ -64,7 +64,7 @@ def test_certify_at_a_position_of_an_imported_tagger(shell: Shell) -> None:
     text = shell.good("certify", INSTANCES / "tp-same-as-first.json", "-n", 8, "--target", 5)
     assert "the output at 5 is forced: same, whatever the 5 free inputs are" in text
     text = shell.good("certify", INSTANCES / "brasp-flip-flop.json", "-n", 100, "--target", 40)
-    assert "the output at 40 is forced: accept, whatever the 99 free inputs are" in text
+    assert "the output at 40 is forced: reject, whatever the 99 free inputs are" in text
 
 
 def test_wrong_use_is_one_line(shell: Shell, tmp_path: Path) -> None:

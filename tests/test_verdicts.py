@@ -417,7 +417,7 @@ def test_the_command_says_right_wrong_or_open(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cases", "says"), [([], "no case was reached"), ([1], "what is decided stands above")])
 def test_a_search_that_stopped_says_whether_anything_is_decided(cases: Any, says: str, capsys: Any) -> None:
-    found: Any = SimpleNamespace(model=SimpleNamespace(name="m"), status="open", n=9, open=[], cases=cases)
+    found: Any = SimpleNamespace(model=SimpleNamespace(name="m"), status="open", n=9, asked=9, open=[], cases=cases)
     with pytest.raises(SystemExit) as done:
         leave(found)
     assert done.value.code == 5
