@@ -308,7 +308,7 @@ def test_what_rests_on_one_node_alone() -> None:
             kept = {i for name, i in nx.descendants(left, ("out", 0)) if name == "token"}
             if len(own := set(fixed) - kept) >= 2:
                 expected.append((node, own))
-        found = tokens_alone(("out", 0), fixed, cone, reads)
+        found = tokens_alone(("out", 0), fixed, cone, reads, 2)
         assert found == expected
         several += len(found) > 1
     assert several > 50

@@ -5,9 +5,9 @@ parts are of use:
 
 - what a few random nodes rest on, or a random share of the tokens; the output's goal is then met again;
 - in a wide model, what the output rests on through **one node only**. Then only that node's goal, to keep the values
-  that it has, is met again, with no more tokens. The output of a wide model takes a hundred tokens, of which a node
-  takes ten. A new way to force the whole output that keeps the tokens of the other nodes is very rare; a new way to
-  force the one node is not.
+  that it has, is met again, with fewer tokens. The output of a wide model takes a hundred tokens, of which a node takes
+  ten. A new way to force the whole output that keeps the tokens of the other nodes is very rare; a new way to force the
+  one node is not.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ def tokens_below(node: Node, cone: Cone, reads: Reads, but: Node | None = None) 
     return tokens
 
 
-def tokens_alone(target: Node, fixed: Mapping[int, int], cone: Cone, reads: Reads) -> list[tuple[Node, set[int]]]:
+def tokens_alone(
+    target: Node, fixed: Mapping[int, int], cone: Cone, reads: Reads, least: int
+) -> list[tuple[Node, set[int]]]:
     """The nodes for which alone several tokens are fixed. Cost: a walk over the cone for each."""
     found = []
     for node in ((name, i) for name, positions in cone.items() for i in positions):
         own = set(fixed).difference(tokens_below(target, cone, reads, but=node)) if node != target else set[int]()
-        if len(own) > 1:
+        if len(own) >= least:
             found.append((node, own))
     return found
 

@@ -68,7 +68,10 @@ class SearchOptions:
     noise: tuple[float, ...] = option((0.2, 0.6, 1.2), 0, 9, "relative errors on prices in improvements", (0.0,))
     wide_noise: tuple[float, ...] = option((0.0, 0.03, 0.1), 0, 9, "the same, wide: prices are sums of many", (0.0,))
     by_node: float = option(0.9, 0, 1, "wide: share of improvements that meet one node's goal again", 0.0)
+    fewer: float = option(0.85, 0, 1, "wide: share of these that must take fewer tokens", 0.0)
+    own_tokens: int = option(4, 1, HUGE, "wide: fewest tokens of such a node")
     node_work: int = option(20_000, 1, HUGE, "limit, wide: work of one of them")
+    node_noise: tuple[float, ...] = option((0.03, 0.1, 0.3), 0, 9, "wide: noise of one of them", (0.0,))
     followed: int = option(3, 0, HUGE, "random inputs whose runs are followed where no dive succeeds", 0)
     guarded: int = option(256, 0, HUGE, "with more positions fixed a guard is asked before deletion, too", HUGE)
 

@@ -251,7 +251,7 @@ class GoalSearch:
         best, state = self.best, self.state
         assert best.fixed is not None
         if self._alone[0] is not best.fixed:
-            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads)
+            self._alone = best.fixed, tokens_alone(self.target, best.fixed, best.cone, best.reads, OPTIONS.own_tokens)
         if not (nodes := self._alone[1]):
             return
         node, own = nodes[int(rng.integers(len(nodes)))]
@@ -259,9 +259,9 @@ class GoalSearch:
         goal = Goal(*node, frozenset(state.values(*node)))
         self._examine_best({i: a for i, a in best.fixed.items() if i not in own})
         widths = int(rng.integers(2, 6)), int(rng.integers(1, 4)), 1
-        solver = self._solver(rng, (widths, float(rng.choice(OPTIONS.wide_noise)), True), OPTIONS.node_work)
+        solver = self._solver(rng, (widths, float(rng.choice(OPTIONS.node_noise)), True), OPTIONS.node_work)
         try:
-            solved = solver.solve(goal, len(own))
+            solved = solver.solve(goal, len(own) - int(rng.random() < OPTIONS.fewer))
         except OutOfBudget:
             return
         if solved:
