@@ -23,7 +23,7 @@ from math import prod
 import numpy as np
 
 from restrict.force.first_layer import FirstLayer
-from restrict.force.growth import Axes, GrowingBoxes, Prices, cheapest_combinations
+from restrict.force.growth import LEVEL, Axes, GrowingBoxes, Prices, cheapest_combinations
 from restrict.force.image import apart, covers, rest_of
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
@@ -53,6 +53,8 @@ HUNGRY = 16
 """While no box has been found at all, this many choices of the roots are tried, whatever they cost."""
 SCORES_A_STEP = 12_000
 """This many scores take as long as one step of work."""
+PRICING = 16
+"""For a price, only this many boxes are looked at for each number of arguments left out."""
 Wish = tuple[str, int, frozenset[int]]
 """A node and a set: its values are to lie in the set."""
 
@@ -313,9 +315,9 @@ class BoxFinder:
         growth = GrowingBoxes.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]
-        levels = len(variable.args) if most > 1 else 3 if excludes else 1
+        look = (len(variable.args), LEVEL) if most > 1 else (3 if excludes else 1, PRICING)
         for axes in self.axes(variable, i, {}, found if most > 1 and self.state.wide else None):
-            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes, levels)
+            boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes, *look)
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
                 found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))

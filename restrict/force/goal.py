@@ -53,6 +53,8 @@ VALUES_A_STEP = 64
 SLACK = 8
 """In a wide model, the search for anchors ends where more positions have harmful pairs above the next anchor than the
 price of the cheapest anchor found, by more than this."""
+TOO_MUCH = 3
+"""In a wide model, an anchor is not tried where its price is over this many times the tokens that are left."""
 GUARDED = 4
 """How many more anchors than alternatives a search with a guard looks at."""
 
@@ -344,7 +346,9 @@ class Solver:
             last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
                 found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
-        yield from (goals for _, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]))
+        for price, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]):
+            if not self.state.wide or price <= TOO_MUCH * max(limit, 1):
+                yield goals
 
     def _possible(self, goal: Goal) -> bool:
         """Whether the node's values do not exclude a goal; maps, and the maps that they read, are examined first. An

@@ -115,8 +115,9 @@ class GrowingBoxes:
 
     # ---- large products: the cheapest points, grown
 
-    def sample(self, axes: Axes, levels: int) -> tuple[I64, F64]:
-        """Good boxes with a cheap point and at most ``levels`` arguments left out, and their prices."""
+    def sample(self, axes: Axes, levels: int, width: int) -> tuple[I64, F64]:
+        """Good boxes with a cheap point and at most ``levels`` arguments left out, and their prices; ``width`` boxes
+        are looked at for each number of arguments left out."""
         points, prices = cheapest_combinations(axes, POINTS)
         cost = [dict(axis) for axis in axes]
         keep = self.good(points)
@@ -124,14 +125,14 @@ class GrowingBoxes:
         boxes, all_prices = [level], [price]
         while len(level) and levels:
             levels -= 1
-            level, price = self._left_out(level, price, cost)
+            level, price = self._left_out(level, price, cost, width)
             keep = self._good_boxes(level)
             level, price = level[keep], price[keep]
             boxes.append(level)
             all_prices.append(price)
         return np.concatenate(boxes), np.concatenate(all_prices)
 
-    def _left_out(self, level: I64, price: F64, cost: list[Prices]) -> tuple[I64, F64]:
+    def _left_out(self, level: I64, price: F64, cost: list[Prices], width: int) -> tuple[I64, F64]:
         """The cheapest boxes with one more argument left out."""
         boxes, prices = [level[:0]], [price[:0]]
         for t in self.loose:
@@ -142,9 +143,9 @@ class GrowingBoxes:
             boxes.append(wider)
             prices.append(price[rows] - saved)
         every, every_price = np.concatenate(boxes), np.concatenate(prices)
-        order = np.argsort(every_price, kind="stable")[: 4 * LEVEL]
+        order = np.argsort(every_price, kind="stable")[: 4 * width]
         first = {tuple(box): t for t, box in zip(order[::-1].tolist(), every[order[::-1]].tolist(), strict=True)}
-        chosen = list(first.values())[: -LEVEL - 1 : -1]
+        chosen = list(first.values())[: -width - 1 : -1]
         return every[chosen], every_price[chosen]
 
     def _good_boxes(self, boxes: I64) -> NDArray[np.bool_]:

@@ -58,6 +58,7 @@ class SearchOptions:
     wide_work: int = option(8_000_000, 1, HUGE, "limit: work of an attempt with priced boxes: a node takes many walks")
     first_limit: int = option(32, 1, HUGE, "limit: most tokens of the first dive")
     last_limit: int = option(1024, 1, HUGE, "limit: most tokens of the second one")
+    wide_slack: int = option(16, 0, HUGE, "wide: tokens of the first dive beyond twice those of the anchors", 0)
     dives: int = option(3, 0, HUGE, "limit, wide: longest rows that a first dive may score for each anchor", 0)
     scores: int = option(2_400_000_000, 1, HUGE, "limit: scores of a search that has an answer, or after its plans")
     scores_a_position: int = option(200, 0, HUGE, "so many for each position, where that is more: 100 rows of 2", 0)

@@ -122,7 +122,7 @@ class GoalSearch:
         instance = self.instance
         keys = [instance.key(v) for v in instance.model.variables if isinstance(v, Head)]
         longest = instance.n * max((instance.domains[key] for key in keys if key is not None), default=1)
-        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)), OPTIONS.last_limit}))
+        self._first_limits = tuple(sorted({int(min(2 * weight, 1e6)) + OPTIONS.wide_slack, OPTIONS.last_limit}))
         self._dive_scores = max(OPTIONS.wide_scores, int(OPTIONS.dives * weight * longest))
         # Where one dive takes all scores, it is the one with prices.
         self.commits = self.commits and (self.huge or weight * longest <= OPTIONS.wide_scores)
