@@ -30,6 +30,8 @@ from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.graph import task_graph
 from tests.clock import quicker_than
 
+UNCHECKED = " (read from a file, not checked here)"
+
 MODEL = "contains-one"
 CALLS: tuple[Callable[[Any], object], ...] = (
     lambda model: restrict.certify(model, 5),
@@ -124,7 +126,9 @@ def test_every_result_that_has_a_file_is_saved_loaded_reported_and_shown(kind: s
         return
     again = type(found).load(tmp_path / "r.json")
     assert again.to_bytes() == found.to_bytes() == (tmp_path / "r.json").read_bytes()
-    assert (again._repr_html_(), restrict.check(model, again).startswith(line)) == (html, True)
+    read = again._repr_html_()
+    assert read.count(UNCHECKED) == 1, "what is shown of a file says that nobody checked it"
+    assert (read.replace(UNCHECKED, ""), restrict.check(model, again).startswith(line)) == (html, True)
     if kind != "soft":
         with pytest.raises(AttributeError, match="'model' is not in the file of a"):
             _ = again.model

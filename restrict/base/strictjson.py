@@ -151,7 +151,9 @@ class Record(Shown):
             UsageError: the file cannot be read.
             ResourceLimit: it is too large.
         """
-        return read_document(path, cls.from_json)
+        found = read_document(path, cls.from_json)
+        object.__setattr__(found, "_read", True)  # subclasses may be frozen
+        return found
 
     def document(self) -> Any:
         """What the file says.
@@ -191,6 +193,10 @@ class Record(Shown):
     def drawing(self) -> str:
         """The drawing of the report, where it is soon made."""
         return str(_figure().small_drawing(self))
+
+    def _repr_html_(self) -> str:
+        table, read = self.facts(), " (read from a file, not checked here)" * vars(self).get("_read", False)
+        return table._replace(title=table.title + read).html(self.drawing())
 
 
 def _figure() -> Any:
