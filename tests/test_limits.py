@@ -37,7 +37,8 @@ from tests.marks import heavy_after, rows_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"
-SECONDS, MEBIBYTES = 60, 4096
+LONG, LARGE = 60, 4096
+"""Seconds and MiB of a command."""
 """Processor seconds, most of them for the compilation of kernels, and address space."""
 R6_WORD = "".join("01"[b] for b in np.random.default_rng(1).integers(2, size=4000))
 CASES = {
@@ -55,8 +56,8 @@ CASES = {
 
 def limits() -> None:
     """Limit this process."""
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (MEBIBYTES << 20, MEBIBYTES << 20))
+    resource.setrlimit(resource.RLIMIT_CPU, (LONG, LONG))
+    resource.setrlimit(resource.RLIMIT_AS, (LARGE << 20, LARGE << 20))
 
 
 def run(*words: str, standard_input: bytes = b"") -> tuple[int, str, str]:
