@@ -38,7 +38,6 @@ from tests.marks import heavy_after, rows_after
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"
 LONG, LARGE = 60, 4096
-"""Seconds and MiB of a command."""
 """Processor seconds, most of them for the compilation of kernels, and address space."""
 R6_WORD = "".join("01"[b] for b in np.random.default_rng(1).integers(2, size=4000))
 CASES = {
