@@ -17,6 +17,7 @@ from restrict.optimum import sensitivity as module
 from restrict.optimum.explain import Explanation, explain
 from restrict.optimum.sensitivity import Sensitivity, sensitivity
 from tests import generator, naive
+from tests.commands import typed
 from tests.marks import heavy_after
 
 Case = tuple[naive.Model, Model, tuple[int, ...]]
@@ -187,6 +188,14 @@ def test_all_sixteen_explanations_of_and_of_ors_are_found() -> None:
         found = explain(load("and-of-ors"), "1100" * 4, all=100, exact=exact)
         assert len({e.positions for e in found}) == 16
         assert all(e.weight == 4 and e.minimal for e in found)
+        assert not any(e.more for e in found)
+
+
+def test_a_list_that_time_ended_says_so() -> None:
+    word = "01" * 17
+    told = typed("explain", "random:layers=2,heads=2,states=4,seed=5", "--input", word, "--all", 9, "--time", "0.01")
+    assert told.output.endswith("\n(the time ended the search: there may be others)\n")
+    assert explain(load("random:layers=2,heads=2,states=4,seed=5"), word, all=9, time=0.01)[0].more
 
 
 @pytest.mark.parametrize("n", heavy_after((200, 1_000), 1))

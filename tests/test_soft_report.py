@@ -128,6 +128,7 @@ def test_verdicts_on_random_models_are_reported_and_loaded(name: str, every: boo
         assert [getattr(again, key) for key in told] == [getattr(found, key) for key in told]
         assert (again.wrong and again.wrong[:2]) == (found.wrong and found.wrong[:2])
         assert again._repr_html_().replace(UNCHECKED, "") == found._repr_html_()
+        assert repr(again) == repr(found) + UNCHECKED
 
 
 def test_no_name_stands_twice_on_a_page(tmp_path: Path) -> None:

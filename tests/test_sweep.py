@@ -178,6 +178,17 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
     assert run(path, "--jobs", "0").output.splitlines()[0] == f"{out}: 8 items, 0 new, 3 with an error"
     assert lines(out) == rows
     assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows without one\n"
+    for task, name, value in (
+        ("certify", "depends", 5), ("certify", "free_fraction", 0.123), ("certify", "n", 7),
+        ("certify", "cone_size", 99), ("refute", "label", "accept"), ("refute", "optimum", 1),
+        ("refute", "outcome", "immune"),
+    ):  # fmt: skip
+        number = next(k for k, row in enumerate(rows) if row["ok"] and row["task"] == task)
+        told = [row | {name: value} if k == number else row for k, row in enumerate(rows)]
+        out.write_text("".join(json.dumps(row) + "\n" for row in told))
+        found = failed(NotEstablished, "sweep", path, "--recheck", "--jobs", "0")
+        assert f"1 of 5 fail; first: row {rows[number]['id']}: its {name} is {value!r}, its certificate's" in found
+    out.write_text("".join(json.dumps(row) + "\n" for row in rows))
     bad = tmp_path / rows[0]["certificate"]
     bad.write_bytes(bad.read_bytes().replace(b'"values": [1]', b'"values": [0]'))
     found = failed(NotEstablished, "sweep", path, "--recheck", "--jobs", "0")
@@ -628,6 +639,13 @@ def test_verdicts_are_rows_like_others(tmp_path: Path) -> None:
     assert result.rows[2]["word"] == "( ( ( ) ) )"
     assert all(row["verified"].startswith("s VERIFIED") for row in result.rows)
     assert not result.recheck(jobs=0).wrong
+    text = result.path.read_text()
+    for old, new in (('"word": "( ( ( ) ) )"', '"word": "( ( ) )"'), ('"outcome": "right"', '"outcome": "wrong"')):
+        result.path.write_text(text.replace(old, new))
+        assert "its certificate's" in result.recheck(jobs=0).wrong[0][1]
+    result.path.write_text(text.replace('"upto": 4', '"upto": 5'))
+    assert len(result.recheck(jobs=0).wrong) == 1
+    result.path.write_text(text)
     certificate = tmp_path / "v.jsonl.certificates" / Path(result.rows[1]["certificate"]).name
     document = json.loads(certificate.read_text())
     certificate.write_text(json.dumps({**document, "model": {**document["model"], "sha256": "0" * 64}}))

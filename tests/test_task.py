@@ -132,7 +132,7 @@ def test_every_result_that_has_a_file_is_saved_loaded_reported_and_shown(kind: s
     if kind != "soft":
         with pytest.raises(AttributeError, match="'model' is not in the file of a"):
             _ = again.model
-        assert repr(again) == repr(found)
+        assert repr(again) == repr(found) + UNCHECKED
         with pytest.raises(UsageError, match="needs its model"):
             again.report()
         assert again.report(model).claim == page.claim

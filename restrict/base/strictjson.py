@@ -195,8 +195,15 @@ class Record(Shown):
         return str(_figure().small_drawing(self))
 
     def _repr_html_(self) -> str:
-        table, read = self.facts(), " (read from a file, not checked here)" * vars(self).get("_read", False)
-        return table._replace(title=table.title + read).html(self.drawing())
+        table = self.facts()
+        return table._replace(title=table.title + self._unchecked()).html(self.drawing())
+
+    def __repr__(self) -> str:
+        return super().__repr__() + self._unchecked()
+
+    def _unchecked(self) -> str:
+        """What a notebook is told of a result that was loaded."""
+        return " (read from a file, not checked here)" if "_read" in vars(self) else ""
 
 
 def _figure() -> Any:

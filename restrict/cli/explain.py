@@ -54,7 +54,8 @@ def explain_command(o: common.Given) -> None:
             )
         certificate.save(o.output)
     files = {"certificate written to": o.output}
-    put(lambda: "\n".join(e.text() for e in found), lambda: [e.document() for e in found], o.as_json, files)
+    more = ["(the time ended the search: there may be others)"] if any(e.more for e in found) else []
+    put(lambda: "\n".join([*(e.text() for e in found), *more]), lambda: [e.document() for e in found], o.as_json, files)
     if any(e.interrupted for e in found):
         common.leave_interrupted(o.output, "explanation")
 

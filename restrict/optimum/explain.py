@@ -59,7 +59,8 @@ class Explanation:
     ``certificate``: the abstract run confirms it; without one, only SAT does (``exact``). ``minimal``: whether, by SAT,
     no chosen position can be left out (``None``: not decided). ``lower``: no explanation weighs less. ``interrupted``:
     Ctrl-C ended the search; this is the best until then. ``shrunk``: no part of it explains for the abstract run;
-    ``False``: the search ended before that was tried."""
+    ``False``: the search ended before that was tried. ``more``: the time ended the search for ``all``, so there may be
+    others."""
 
     label: str
     positions: tuple[int, ...]
@@ -70,6 +71,7 @@ class Explanation:
     lower: int
     interrupted: bool = False
     shrunk: bool = True
+    more: bool = False
 
     @property
     def minimum(self) -> bool:
@@ -105,7 +107,7 @@ class Explanation:
             An object.
         """
         certificate = None if self.certificate is None else self.certificate.document()
-        return {**parts(self, "label positions weight lower minimal"), "certificate": certificate}
+        return {**parts(self, "label positions weight lower minimal more"), "certificate": certificate}
 
 
 @dataclass(eq=False)
@@ -240,11 +242,16 @@ def explain(
     oracle = _oracle(question, exact)
     if oracle is not None and len(oracle.other) == 1:
         return [question.result({}, None, 0)]
+    found: list[tuple[Cube, int | None]]
+    lower = 0
     if exact:
         assert oracle is not None
-        found = list(islice(_minimum(question, oracle), count))
-        return [question.result(cube, oracle, found[0][1], level=level) for cube, level in found]
-    return [question.result(cube, oracle, 0) for cube in sorted(islice(_marco(question), count), key=question.weight)]
+        proved = list(islice(_minimum(question, oracle), count))
+        found, lower = list(proved), proved[0][1] if proved else 0
+    else:
+        found = [(cube, None) for cube in sorted(islice(_marco(question), count), key=question.weight)]
+    more = len(found) < count and (question.deadline.passed or question.deadline.interrupted)
+    return [replace(question.result(cube, oracle, lower, level=level), more=more) for cube, level in found]
 
 
 def _one(question: _Question, exact: bool) -> Explanation:

@@ -11,6 +11,7 @@ from typing import Any
 from restrict.base.errors import InternalError, RestrictError, UsageError, quote
 from restrict.base.groups import Row
 from restrict.model.arguments import as_written
+from restrict.sweep.said import certified, refuted
 
 DECIDE_SECONDS, LONGEST = 600.0, 4096
 """What a trained model gets where the spec has no ``time``, and up to which length a wrong word is looked for."""
@@ -107,11 +108,7 @@ def _certified(item: Item) -> Outcome:
     found = certify(model, item.n, target=target, c=item.c, free=free, method=method, seed=item.seed, time=item.time)
     if found.provenance.get("stopped") == "interrupted":
         raise KeyboardInterrupt  # the engine returns its best; a row must not depend on when Ctrl-C came
-    fixed = len(found.restriction.fixed)
-    row = {
-        "ok": True, "fixed_count": fixed, "free_count": found.free,
-        "free_fraction": found.free / max(1, found.free + fixed), "depends": found.c, "cone_size": found.cone_size,
-    }  # fmt: skip
+    row = {"ok": True} | certified(found)
     return _checked(item, found, row, (model, where, files))
 
 
@@ -148,10 +145,7 @@ def _refuted(item: Item) -> Outcome:
         kind = {"Immune": "immune", "NoRefutation": "none"}[type(found).__name__]
         row = {"ok": True, "outcome": kind, "reason": found.reason, "model_file": where, "model_digest": model.digest}
         return Outcome(row, files)
-    row = {
-        "ok": True, "outcome": "refuted", "free_count": found.free, "depends": found.certificate.c,
-        "fixed_count": len(found.certificate.restriction.fixed), "label": found.label, "optimum": found.optimum,
-    }  # fmt: skip
+    row = {"ok": True} | refuted(found)
     return _checked(item, found, row, (model, where, files))
 
 
@@ -166,9 +160,9 @@ def _every_length(item: Item) -> Outcome:
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import verify
 
+    model, where, files = _model(item)
     if item.n or item.language is None:
         raise UsageError('a hard-attention model is verified at every length: n = "all", and a language')
-    model, where, files = _model(item)
     found = verify(model, item.language)
     row: Row = {"ok": True, "outcome": "right" if isinstance(found, Proved) else "wrong"}
     if not isinstance(found, Proved):

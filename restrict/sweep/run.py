@@ -15,6 +15,7 @@ from restrict.base.groups import Row
 from restrict.sweep.cluster import spread
 from restrict.sweep.items import Item, Outcome, lost, warm_up, work
 from restrict.sweep.local import Lost
+from restrict.sweep.said import contradiction
 from restrict.sweep.store import Store, opened, read_rows
 
 Step = Callable[[Row], None]
@@ -88,27 +89,28 @@ def _open(store: Store, item: Item, retry: bool, digest: Callable[[str], str | N
 
 @dataclass(frozen=True)
 class RowClaim:
-    """A row's certificate and model, and whether there is no limit that matters."""
+    """A row, the files of its certificate and its model, and whether there is no limit that matters."""
 
-    identity: str
+    row: Row
     model: str
     certificate: str
     fast: bool
 
 
 def recheck(claim: RowClaim) -> str | None:
-    """The reason, one line, why a row's certificate, read again, does not hold; ``None`` where it does."""
+    """The reason, one line, why a row's certificate, read again, does not hold, or says another thing than the row;
+    ``None`` where there is none."""
     from restrict.elaboration.trusted import trusted_check
 
     model = Path(claim.model)
     try:
         content = read_bytes(Path(claim.certificate))
-        trusted_check(read_bytes(model), content, model, claim.certificate, None, claim.fast)
+        line = trusted_check(read_bytes(model), content, model, claim.certificate, None, claim.fast)
+        return contradiction(claim.row, content, line)
     except RestrictError as error:
         return str(error)
     except Exception as error:  # the other rows are still to be checked
         return f"internal: {type(error).__name__}: {error}"
-    return None
 
 
 @dataclass(frozen=True)
@@ -133,14 +135,14 @@ def recheck_rows(output: Path, engine: Engine, *, fast: bool = False, up_to: int
     with closing(engine.map(recheck, claims)) as results:
         for number, found in results:
             if found is not None:
-                wrong.append((claims[number].identity, str(found)))
-            engine.step({"ok": found is None, "id": claims[number].identity})
+                wrong.append((str(chosen[number]["id"]), str(found)))
+            engine.step({"ok": found is None, "id": chosen[number]["id"]})
     return Rechecked(len(claims), len(rows) - len(claims), tuple(sorted(wrong)))
 
 
 def _claim(row: Row, folder: Path, fast: bool) -> RowClaim:
     """The files of a row; absolute paths stay what they are."""
-    return RowClaim(row["id"], str(folder / str(row["model_file"])), str(folder / str(row["certificate"])), fast)
+    return RowClaim(row, str(folder / str(row["model_file"])), str(folder / str(row["certificate"])), fast)
 
 
 def established(found: Rechecked, output: Path) -> None:
