@@ -15,7 +15,7 @@ from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
-from restrict.soft.influence import attention, logits, pairs
+from restrict.soft.influence import attention, logits, turned
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
 from restrict.soft.influence.influence import influence
@@ -23,6 +23,7 @@ from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
 from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
+from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
@@ -49,7 +50,7 @@ def few_directions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Small sizes take a few directions in each plane. Bounds hold for any number, and the fewer, the more is between
     two of them."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(pairs, "FAN", 4)
+        monkeypatch.setattr(turned, "FAN", 4)
         monkeypatch.setattr(logits, "FAN", 2)
 
 
@@ -66,7 +67,7 @@ def compared(words: Words, n: int, rng: np.random.Generator, directions: int, fa
                 assert most <= top * (1 + 1e-9) + 1e-12
                 assert top <= most * factor + 1e-9 or loose
                 count += 1
-        for exchange, top in zip(changes.exchanges, changes.norms(), strict=True):
+        for exchange, top in zip(changes.exchanges, Turned(changes).norms(), strict=True):
             assert lengths(words.changed(words.added, changes, exchange)).max() <= top + 1e-12
     return count
 
@@ -111,7 +112,7 @@ def parts_hold(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Gen
             spans = [
                 (min(c), max(c)) if rng.random() < 0.8 else e for c, e in zip(zip(*one, strict=True), ends, strict=True)
             ]
-            bound, row = changes.norms(near, spans), rng.normal(size=model.width)
+            bound, row = Turned(changes).norms(near, spans), rng.normal(size=model.width)
             line = changes.along(row, near, spans=spans)[0]
             for k in near:
                 sums = {w: weights_beside(changes, columns[w], changes.exchanges[k][0]) for w in mine}
@@ -182,9 +183,9 @@ def test_no_pair_of_words_is_farther_apart_than_the_bound(shape: str, case: tupl
 @pytest.mark.parametrize("shape", heavy_after(SHAPES, 1))
 def test_parts_leave_no_weight_out(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts that were not halved cover the limits of the whole, for one head end to end."""
-    found, seen, norms = changes_of(load(shape.format(3)), 5)[:1], [], Changes.norms
+    found, seen, norms = changes_of(load(shape.format(3)), 5)[:1], [], Turned.norms
     monkeypatch.setattr(attention, "climbed", lambda *_: (0.0, None))
-    monkeypatch.setattr(Changes, "norms", lambda *a: (seen.append(a[2]) if len(a) > 2 else None, norms(*a))[1])
+    monkeypatch.setattr(Turned, "norms", lambda *a, **b: (seen.append(a[2]) if len(a) > 2 else None, norms(*a, **b))[1])
     attention_influence(found, 8)
     assert len(seen) == 8
     root = spans_of(found[0])

@@ -1,5 +1,5 @@
 """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm: bound and two words. The
-bound of an exchange is that of :meth:`.Changes.norms`: over the convex hull of the words' sums. Where few symbols have
+bound of an exchange is that of :meth:`Turned.norms`: over the convex hull of the words' sums. Where few symbols have
 nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's weights
 add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more than ``b``,
 so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound is within
@@ -17,6 +17,7 @@ from restrict.base.errors import UsageError
 from restrict.soft.influence.exchanges import KEPT, Sample, Tried, of_attention
 from restrict.soft.influence.pairs import FAR, LOW, Changes, Pair, PairBound, Span
 from restrict.soft.influence.polygons import OUT
+from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import beside
 from restrict.soft.models.model import Floats
 
@@ -43,8 +44,8 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     certified bound over all exchanges and words, and what was attained."""
     if any(head.eta >= FAR for changes in found for head in changes.heads):  # what words attain would not be known
         raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
-    norms = [changes.norms() for changes in found]
-    tried = [climbed(changes) for changes in found]
+    turned = [Turned(changes) for changes in found]
+    tried = [climbed(changes, one) for changes, one in zip(found, turned, strict=True)]
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     settled, waiting = attained, list[Part]()
 
@@ -55,8 +56,8 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
         if len(near):
             heapq.heappush(waiting, Part(-float(bounds.max()), parts, which, spans, near, bounds))
 
-    for which, (changes, bounds) in enumerate(zip(found, norms, strict=True)):
-        keep(which, spans_of(changes), bounds)
+    for which, changes in enumerate(found):
+        keep(which, spans_of(changes), turned[which].norms(goal=attained * NEAR))
     while waiting and parts > 0:
         part = heapq.heappop(waiting)
         head, (low, high) = max(enumerate(part.spans), key=lambda one: one[1][1] / max(one[1][0], LIGHT * one[1][1]))
@@ -68,7 +69,7 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
         for span in ((part.spans[head][0], middle), (middle, high)):
             parts -= 1
             spans = (*part.spans[:head], span, *part.spans[head + 1 :])
-            keep(part.which, spans, np.minimum(found[part.which].norms(part.near, spans), part.norms))
+            keep(part.which, spans, np.minimum(turned[part.which].norms(part.near, spans, attained * NEAR), part.norms))
     return PairBound(max([settled, *(-part.order for part in waiting)]), attained, pair, 0)
 
 
@@ -81,9 +82,9 @@ def spans_of(changes: Changes) -> tuple[Span, ...]:
     )
 
 
-def climbed(changes: Changes) -> tuple[float, Pair | None]:
+def climbed(changes: Changes, turned: Turned) -> tuple[float, Pair | None]:
     """A pair of words with a large change, and that change."""
-    pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT)
+    pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT) + turned.pairs()
     return max((improved(changes, pair) for pair in pairs), key=lambda one: one[0], default=(0.0, None))
 
 

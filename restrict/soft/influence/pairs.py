@@ -13,11 +13,9 @@ Rounding: ``e`` and ``v`` are taken as the doubles that were computed. That they
 (docs/soft.md, item 4 of Lemma 5).
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,8 +43,6 @@ from restrict.soft.influence.words import Delta, Words, beside
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
-WIDE, FAN = 4, 16
-"""Axes whose planes are covered, and directions of a half plane."""
 LOW = 600
 """How far apart scores may be, so that no weight is rounded to 0. Those that are farther are moved up to there."""
 FAR = 1.0
@@ -221,11 +217,6 @@ class Changes:
         found = greatest_change(plane.at.chosen(near), Replacement(*(column[near] for column in plane.terms)), limits)
         return np.minimum(found, plane.spread) + 2 * plane.slack
 
-    @cached_property
-    def axes(self) -> "Axes":
-        """Orthonormal directions, those of the largest values first, and attention's result along each."""
-        return self.along_axes(self.spread)
-
     @property
     def spread(self) -> Floats:
         """How the values that are seen are spread: shape ``(d, d)``; 0 without a head."""
@@ -239,33 +230,6 @@ class Changes:
         found = [self.along(row) for row in rows]
         low, high = ([sum(r[side] for r in ranges) for _, ranges in found] for side in (0, 1))
         return Axes(rows, np.stack([change for change, _ in found], axis=1), np.array(low), np.array(high))
-
-    def norms(self, near: I64 | None = None, spans: Sequence[Span] | None = None) -> Floats:
-        """For each exchange a bound on the norm of the change of attention's result: the squared norm in the
-        :data:`WIDE` axes of the largest changes is the sum of those in their planes (:data:`FAN` directions each) over
-        ``WIDE - 1``; the other axes come by Pythagoras. Only the fan's angle is lost where one pair of words is the
-        worst in every plane. ``near``, ``spans``: as in :meth:`along`."""
-        rows, changed = self.axes.rows, self.axes.changes
-        if spans:
-            changed = np.stack([self.along(row, near, spans=spans)[0] for row in rows], axis=1)
-        order = np.argsort(-changed.max(0), kind="stable")
-        wide, rest = order[:WIDE], (changed[:, order[WIDE:]] ** 2).sum(1)
-        total: Floats = np.zeros(len(self.exchanges))
-        least: Floats = np.full(len(self.exchanges), np.inf)
-        squares = changed**2
-        turns = np.pi * (np.arange(FAN) + 0.5) / FAN
-        for i, j in itertools.combinations(wide.tolist(), 2):
-            lines = [math.cos(t) * rows[i] + math.sin(t) * rows[j] for t in turns]
-            fan = [self.along(line, near, spans=spans)[0] for line in lines]
-            plane = np.minimum(
-                (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
-            )
-            total += plane
-            least = np.minimum(least, plane + squares.sum(1) - squares[:, i] - squares[:, j])
-        total = total / (len(wide) - 1) + rest if len(wide) > 1 else squares.sum(1)
-        # The axes are orthonormal up to rounding: the squares of the coordinates add up to the norm's.
-        found: Floats = np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9)
-        return found
 
 
 class Axes(NamedTuple):
