@@ -111,7 +111,8 @@ class Turned:
         top, bottom = (part[own].sum(1)[:, None] - part[own][:, free] for part in (x, y))
         with np.errstate(divide="ignore", invalid="ignore"):
             found = (top + x[free, o]) / (bottom + y[free, o]) - (top + x[free, s]) / (bottom + y[free, s])
-        return np.nan_to_num(np.abs(found))
+        moved: Floats = np.nan_to_num(np.abs(found))
+        return moved
 
     def _along(self, row: Floats, near: I64, spans: Sequence[Span] | None) -> Floats:
         return self.changes.along(row, near, spans=spans)[0][near]
