@@ -82,20 +82,20 @@ def test_every_difference_lies_in_its_set(model: SoftModel) -> None:
         free = np.array([i for i in range(n) if i not in model.pinned(n)])
         pairs = [(a, b) for a in range(len(model.alphabet)) for b in range(a)]
         symbols = tuple(pairs[k] for k in rng.choice(len(pairs), min(3, len(pairs)), replace=False))
-        at_once = run_exchange(parts, allowed_tokens(parts), free, symbols=symbols)
+        _, at_once = run_exchange(parts, allowed_tokens(parts), free, symbols=symbols)
         bound = recursion(parts, allowed_tokens(parts))
         for i in free:
-            alone = run_exchange(parts, allowed_tokens(parts), np.array([i]), symbols=symbols)
+            _, alone = run_exchange(parts, allowed_tokens(parts), np.array([i]), symbols=symbols)
             words = some_words(model, n, 64, rng)
             others = np.arange(n) != i
-            for k, (a, b) in enumerate(alone.symbols):
+            for pairs in zip(alone, at_once, strict=True):
                 first, second = words.copy(), words.copy()
-                first[:, i], second[:, i] = a, b
+                first[:, i], second[:, i] = pairs[0].symbols
                 change = evaluate.activations(model, first) - evaluate.activations(model, second)
                 tried += len(words)
-                for found in (alone, at_once):
-                    assert found.other[k][others].holds(change[:, others], ROUNDING).all()
-                    assert found.own[k][[i]].holds(change[:, [i]], ROUNDING).all()
+                for pair in pairs:
+                    assert pair.other[others].holds(change[:, others], ROUNDING).all()
+                    assert pair.own[[i]].holds(change[:, [i]], ROUNDING).all()
                 if model.final_norm is None:
                     sizes = np.linalg.norm(change, axis=2)
                     assert (sizes[:, others] <= bound.other[-1][others] + ROUNDING).all()

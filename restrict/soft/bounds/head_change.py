@@ -142,11 +142,10 @@ class Block:
         kappa = above((others * self._scores(query, move.keys)).sum(axis=1), others.shape[1])
         with np.errstate(over="ignore"):
             kappa = above(np.minimum(kappa / rest, 1e300))
-        step_key, step_value = move.own_key, move.own_value
         if own is None:
             step_key, step_value = move.step_key.repeated(len(least)), move.step_value.repeated(len(least))
         else:
-            step_key, step_value = step_key[own], step_value[own]
+            step_key, step_value = move.own_key[own], move.own_value[own]
         ds = self._step_score(query, step_key)
         slide = np.minimum(most - least + 2 * U, above(most * np.minimum(ds + kappa, 1e300), 3))
         # Two averages of the same values are never further apart than the values.
@@ -163,14 +162,9 @@ class Block:
         others = (self.scores.merged_weights if own is None else self.scores.any_weights)[1].copy()
         if own is not None:
             others[np.arange(len(own)), own] = 0.0
-        elif self._alone:
+        elif self.chosen.sum() == 1:  # that position is `i`
             others[:, self.chosen] = 0.0
         return others
-
-    @property
-    def _alone(self) -> bool:
-        """Whether only one position can be exchanged."""
-        return int(self.chosen.sum()) == 1
 
     def _step_score(self, query: Enclosure, step: Enclosure) -> Floats:
         """A bound on ``|ds_i - sigma|`` for the exchanged position: (r,)."""
@@ -207,7 +201,7 @@ class Block:
         spread, spread_ball = weighted(most, value)
         box = reach @ np.abs(value.centre) + spread + rounding
         ball = reach @ size + spread_ball + norms(rounding)
-        if own is None and not self._alone:
+        if own is None and self.chosen.sum() > 1:
             # The sum runs over w != i, and i is any chosen position: take out the largest one.
             off = np.where(self.chosen[None, :], most, 0.0)
             box = box + np.outer(off.max(axis=1), np.abs(value.centre[self.chosen]).max(axis=0))

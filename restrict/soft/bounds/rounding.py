@@ -317,14 +317,9 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
 
 def _blocks(gens: list[Floats]) -> Floats:
     """Generators of vectors side by side: each list has zeros in the others' coordinates."""
-    width = sum(g.shape[2] for g in gens)
-    found, start = [], 0
-    for g in gens:
-        wide = np.zeros((*g.shape[:2], width))
-        wide[:, :, start : start + g.shape[2]] = g
-        found.append(wide)
-        start += g.shape[2]
-    return np.concatenate(found, axis=1)
+    ends = np.cumsum([0, *(g.shape[2] for g in gens)])
+    room = zip(ends[:-1], ends[-1] - ends[1:], strict=True)
+    return np.concatenate([np.pad(g, ((0, 0), (0, 0), sides)) for g, sides in zip(gens, room, strict=True)], axis=1)
 
 
 def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:

@@ -22,6 +22,7 @@ from restrict.soft.models.model import (
     Floats,
     LayerNorm,
     Mask,
+    Norm,
     Place,
     Positions,
     SoftFeedForward,
@@ -55,19 +56,41 @@ def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, sca
     return tuple(made)
 
 
-Names = tuple[str, str]
-"""The names of a matrix and of its bias."""
+class Block(NamedTuple):
+    """What the layers of a model have in common: width, heads, mask, activation, where LayerNorm stands, and its
+    constant."""
 
+    d: int
+    heads: int
+    mask: Mask
+    activation: Activation
+    norm: Norm
+    eps: str
 
-def usual(name: str) -> Names:
-    """The names with PyTorch's endings."""
-    return f"{name}.weight", f"{name}.bias"
+    def layer(
+        self, tensors: Named, stem: str, maps: tuple[str, str, str, str], norm: str, scale: Term, turned: bool = False
+    ) -> SoftLayer:
+        """A layer with stacked projections. ``maps``: the names of these, of the output and of the network's two maps,
+        up to ``weight`` or ``bias``. ``norm``: of the norms, up to their number. ``turned``: matrices are (inputs,
+        outputs), else (outputs, inputs)."""
+        d, (stacked, out, *network) = self.d, [f"{stem}.{name}" for name in maps]
+        qkv = tensors.take(f"{stacked}weight", (d, 3 * d) if turned else (3 * d, d))
+        output = tensors.take(f"{out}weight", (d, d))
+        qkv, output = (qkv.T, output.T) if turned else (qkv, output)
+        inner, outer = ((f"{name}weight", f"{name}bias") for name in network)
+        return SoftLayer(
+            heads_of(qkv, tensors.bias(f"{stacked}bias", 3 * d), output, self.heads, self.mask, scale),
+            tensors.bias(f"{out}bias", d),
+            mlp(tensors, inner, outer, d, self.activation, turned),
+            self.norm,
+            *(None if self.norm == "none" else norm_of(tensors, f"{stem}.{norm}{k}", d, self.eps) for k in (1, 2)),
+        )
 
 
 def mlp(
-    tensors: Named, inner: Names, outer: Names, d: int, kind: Activation, turned: bool = False
+    tensors: Named, inner: tuple[str, str], outer: tuple[str, str], d: int, kind: Activation, turned: bool = False
 ) -> SoftFeedForward:  # fmt: skip
-    """The network of a layer."""
+    """The network of a layer, from the names of the matrix and the bias of its two maps."""
     first = tensors.take(inner[0], (d, None) if turned else (None, d))
     width = first.shape[1 if turned else 0]
     second = tensors.take(outer[0], (width, d) if turned else (d, width))

@@ -9,10 +9,11 @@ from restrict.base.tensorfile import fits
 from restrict.soft.importers import blocks
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, Mask, Norm, Place, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, Mask, Norm, Place, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
+MAPS = ("attn.c_attn.", "attn.c_proj.", "mlp.c_fc.", "mlp.c_proj.")
 INNER = ("n_inner", "intermediate_size")
 HEADS: dict[str, Place] = {"lm_head": "every", "score": "last", "classifier": "every"}
 """The heads of a language model, of a classifier of words and of one of tokens, and where transformers reads them."""
@@ -45,10 +46,10 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("matrices", "output by input", "weights", "c_attn, as nanoGPT's; query, key, value in this order")
     scales = _scales(choices, d // count_of_heads, count)
     table = blocks.learned(tensors, choices, f"{stem}wpe.weight", d)
-    layers = tuple(
-        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, mask, activation, norm, eps, scales[at])
-        for at in range(count)
-    )
+    block, layers = blocks.Block(d, count_of_heads, mask, activation, norm, eps), []
+    for at, scale in enumerate(scales):  # GPT-2 stores (inputs, outputs)
+        place = f"{stem}h.{at}"
+        layers.append(block.layer(tensors, place, MAPS, "ln_", scale, not _linear(tensors, place, d)))
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = blocks.final_norm(tensors, choices, f"{stem}ln_f", d, eps)
@@ -64,7 +65,7 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         labels = _classes(choices, len(unembed))
     bias = tensors.maybe(f"{head}.bias", len(unembed))
     return blocks.assembled(
-        tensors, choices, name, blocks.Parts(embed, table, layers, final, unembed, bias, HEADS[kind], labels)
+        tensors, choices, name, blocks.Parts(embed, table, tuple(layers), final, unembed, bias, HEADS[kind], labels)
     )
 
 
@@ -119,25 +120,6 @@ def _unembed(tensors: Named, choices: Choices, embed: Floats, head: str) -> Floa
         raise ModelError(f"{tensors.source}: {name} differs from wte.weight, and config {key} is true")
     choices.note("unembedding", "the embedding (tied)" if same else head, "weights")
     return found
-
-
-def _layer(
-    tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, norm: Norm, eps: str, scale: Term
-) -> SoftLayer:  # fmt: skip
-    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs), as in nn.Linear.
-    turned = not _linear(tensors, stem, d)
-    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d) if turned else (3 * d, d))
-    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d))
-    qkv, out = (qkv.T, out.T) if turned else (qkv, out)
-    return SoftLayer(
-        blocks.heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
-        tensors.bias(f"{stem}.attn.c_proj.bias", d),
-        blocks.mlp(
-            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned
-        ),
-        norm,
-        *(None if norm == "none" else blocks.norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
-    )
 
 
 def _linear(tensors: Named, stem: str, d: int) -> bool:

@@ -73,12 +73,11 @@ def influence(
     b = (by_layer, by_layer * gap)
     if a is not None:
         b = (min(a[0], b[0]), min(a[1], b[1]))
-    if progress is not None:
-        progress(f"n = {n}: propagating sets")
+    tell = progress or (lambda _: None)
+    tell(f"n = {n}: propagating sets")
     c = sharp_bound(parts, tokens, chosen)
     c = (min(b[0], c[0]), min(b[1], c[1]))
-    if progress is not None:
-        progress(f"n = {n}: trying exchanges")
+    tell(f"n = {n}: trying exchanges")
     d, everything, tried = measured_influence(model, n, chosen, samples=samples, seed=seed)
     return Influence(n, a, b, c, d, everything, tried, None if closed is None else closed.log10)
 
@@ -86,10 +85,10 @@ def influence(
 def sharp_bound(parts: Parts, tokens: I64, positions: I64) -> tuple[float, float]:
     """The propagated bound at the output: (activation, logit)."""
     out = parts.model.output_position(parts.n)
-    found = run_exchange(parts, tokens, positions, at=np.array([out]))
-    sets = [other[0] for other in found.other]
+    values, pairs = run_exchange(parts, tokens, positions, at=np.array([out]))
+    sets = [pair.other[0] for pair in pairs]
     # Two values of one set are never further apart than its diameter.
-    diameter = 2 * found.values[0].ball * ROOM
+    diameter = 2 * values[0].ball * ROOM
     return min(max(activation_norm(s) for s in sets), float(diameter)), max(logit_gap(parts, s) for s in sets)
 
 
@@ -100,13 +99,10 @@ def influence_matrix(model: SoftModel, n: int) -> Floats:
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
     found = np.zeros((n, n))
-    for i in range(n):
-        if i in model.pinned(n):
-            continue
-        run = run_exchange(parts, tokens, np.array([i]))
-        rows = np.max([other.norm() for other in run.other], axis=0)
-        rows[i] = max(float(own.norm()[i]) for own in run.own)
-        found[i] = rows
+    for i in set(range(n)) - set(model.pinned(n)):
+        _, pairs = run_exchange(parts, tokens, np.array([i]))
+        found[i] = np.max([pair.other.norm() for pair in pairs], axis=0)
+        found[i, i] = max(float(pair.own.norm()[i]) for pair in pairs)
     return found
 
 
