@@ -65,9 +65,8 @@ def run_exchange(
 ) -> tuple[Enclosure, list[Pair]]:
     """The activations' sets after the last layer, and those of differences for each pair of symbols, (r, d), at the
     positions ``at`` (default: all), where one position of ``positions`` (ascending; each) is exchanged by any of
-    ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed
-    ones elsewhere. Cost: :func:`run_values`, and about four products of (n, n) by (n, dv) matrices a head and
-    pair."""
+    ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed ones elsewhere. Cost: :func:`run_values`, and about
+    four products of (n, n) by (n, dv) matrices a head and pair."""
     if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(parts.n)):
         raise UsageError("the positions to exchange must be at least one, and none of them a marker")
     if tokens.shape[1] != len(parts.model.alphabet) or (tokens[positions] != np.arange(tokens.shape[1])).any():
