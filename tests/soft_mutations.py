@@ -403,14 +403,8 @@ BY_SHAPE = {
     "change the claim": ("epsilon", "norms", "quantity", "model"),
 }
 OPERATORS |= {name: by_shape_in(*parts) for name, parts in BY_SHAPE.items()}
-TURNS = [
-    *OPERATORS,
-    *["change a text"] * 3,
-    *BY_SHAPE,
-    *BY_SHAPE,
-    "flip a bit of the model",
-    "flip a bit of the certificate",
-]
+FLIPS = ("flip a bit of the model", "flip a bit of the certificate")
+TURNS = [*OPERATORS, *["change a text"] * 3, *BY_SHAPE, *BY_SHAPE, *FLIPS]
 
 
 def mutate(rng: Generator, model: bytes, certificate: bytes) -> tuple[str, bytes, bytes] | None:
