@@ -22,7 +22,7 @@ from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word, few, logit_influence
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
-from restrict.soft.influence.slopes import BENT, CURVED, Form, derivatives, point, tail
+from restrict.soft.influence.slopes import BENT, CURVED, Form, point, second_derivative, tail
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
@@ -429,9 +429,8 @@ def test_the_constants_of_the_gelus_hold_everywhere() -> None:
     for kind, (second, next_one) in found.items():
         assert second.largest < CURVED
         assert next_one.largest < BENT
-        low, high = derivatives(kind, at - h), derivatives(kind, at + h)
-        for order, one in ((0, second), (1, next_one)):  # these are the derivatives of what the code computes
-            assert np.allclose((high[order] - low[order]) / (2 * h), one.high[cells], atol=1e-3)
+        for what, one in ((evaluate.steepness, second), (second_derivative, next_one)):  # of what the code computes
+            assert np.allclose((what(kind, at + h) - what(kind, at - h)) / (2 * h), one.high[cells], atol=1e-3)
 
 
 def test_cells_cover_what_attention_can_return() -> None:

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.bounds.enclosure import Enclosure, linear, norms
+from restrict.soft.bounds.enclosure import linear, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer, eps_range
 from restrict.soft.bounds.values import start
 from restrict.soft.models.model import Floats, LayerNorm
@@ -100,13 +100,9 @@ def _head_norms(head: ReadyHead, size: float) -> HeadNorms:
         return HeadNorms(top, value, move, steep * head.key.norm, steep * head.query.norm)
     q = head.query.norm * size + float(norms(head.query.bias))
     k = head.key.norm * size + float(norms(head.key.bias))
-    return HeadNorms(
-        head.scale_size * q * k * ROOM,
-        value,
-        move,
-        head.scale_size * q * head.key.norm * ROOM,
-        head.scale_size * k * head.query.norm * ROOM,
-    )  # fmt: skip
+    pairs = (q, k), (q, head.key.norm), (k, head.query.norm)
+    scores, query_part, key_part = (head.scale_size * a * b * ROOM for a, b in pairs)
+    return HeadNorms(scores, value, move, query_part, key_part)
 
 
 def _behind(norm: LayerNorm | None, size: float = 0.0) -> tuple[float, float]:
@@ -267,8 +263,3 @@ def gap_norm(parts: Parts) -> float:
     if parts.model.output.kind != "softmax":
         return float(norms(rows).max()) * ROOM
     return max((float(norms(a - b)) for a in rows for b in rows), default=0.0) * ROOM
-
-
-def activation_norm(y: Enclosure) -> float:
-    """The largest norm in a set (d,)."""
-    return float(y.norm()) * ROOM

@@ -44,8 +44,7 @@ class Sample:
         shares = self.rng.dirichlet(np.full(size, 0.3), (2, count))
         cut = self.rng.integers(0, self.changes.words.n, count)
         for j in self.read:
-            chance = np.where((j < cut)[:, None], shares[0], shares[1]) * (self.delta[state] >= 0) + 1e-9 * (
-                self.delta[state] >= 0)  # fmt: skip
+            chance = (np.where((j < cut)[:, None], shares[0], shares[1]) + 1e-9) * (self.delta[state] >= 0)
             symbols = (self.rng.random(count)[:, None] * chance.sum(1)[:, None] > chance.cumsum(1)).sum(1)
             words[:, j] = self.fixed.get(j, np.minimum(symbols, size - 1))
             state = np.where(state >= 0, self.delta[state, words[:, j]], -1)

@@ -18,7 +18,7 @@ import numpy as np
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
-from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
+from restrict.soft.bounds.lemma5 import ROOM, closed_form, gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.models import evaluate
@@ -89,7 +89,8 @@ def sharp_bound(parts: Parts, tokens: I64, positions: I64) -> tuple[float, float
     sets = [pair.other[0] for pair in pairs]
     # Two values of one set are never further apart than its diameter.
     diameter = 2 * values[0].ball * ROOM
-    return min(max(activation_norm(s) for s in sets), float(diameter)), max(logit_gap(parts, s) for s in sets)
+    largest = max(float(s.norm()) * ROOM for s in sets)
+    return min(largest, float(diameter)), max(logit_gap(parts, s) for s in sets)
 
 
 def influence_matrix(model: SoftModel, n: int) -> Floats:

@@ -45,7 +45,7 @@ class SoftCertificate(Record):
             "fixed": [[i, s] for i, s in sorted(self.fixed.items())],
             "position": self.position,
             "quantity": self.quantity,
-            "epsilon": _text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "norms": dict(sorted(self.norms.items())),
             "provenance": self.provenance,
         }
@@ -103,10 +103,6 @@ class SoftCertificate(Record):
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("fixed", len(self.fixed)), ("quantity", self.quantity)]
         return Table(f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)])
-
-
-def _text(x: Fraction) -> str:
-    return str(x.numerator) if x.denominator == 1 else f"{x.numerator}/{x.denominator}"
 
 
 def read_epsilon(text: str) -> Fraction:
