@@ -117,14 +117,6 @@ def test_a_model_that_is_not_sharp_enough_is_wrong() -> None:
         assert measure(dull, all_words(2, 6)).wrong.any(), text
 
 
-def test_the_file_holds_the_model(tmp_path: Path) -> None:
-    compiled = compile_soft("odd(#past 1) and 1 since 0", AB)
-    again = loads(dumps(compiled.model), "x")
-    words = all_words(2, 5)
-    assert np.array_equal(evaluate.logits(again, words), evaluate.logits(compiled.model, words))
-    assert dumps(again) == dumps(compiled.model)
-
-
 def test_parameters_do_not_depend_on_the_length_and_decoders_not_on_n() -> None:
     for compiled in compiled_at_random(9, 4):
         used = {term.text for term in compiled.model.positions.terms}
@@ -290,7 +282,11 @@ def test_a_run_beyond_what_is_certified_is_not_silent(shell: Shell, tmp_path: Pa
     model = loads(file.read_bytes(), "x")
     limit = model.certified["float32"]
     assert 300 < limit < model.certified["float64"]
-    assert model.certified == compile_soft("odd(#past 1)", AB).model.certified
+    compiled = compile_soft("odd(#past 1)", AB).model
+    assert model.certified == compiled.certified
+    assert dumps(model) == dumps(compiled) == file.read_bytes()
+    words = all_words(2, 5)
+    assert np.array_equal(evaluate.logits(model, words), evaluate.logits(compiled, words))
     for length, flags, warned in ((limit, ["--float32"], 0), (limit + 1, ["--float32"], 1), (limit + 1, [], 0)):
         found = shell("soft", "run", file, "1" * length, *flags)
         assert (found.code, found.err.count("warning")) == (0, warned)

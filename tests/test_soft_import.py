@@ -276,6 +276,7 @@ CONFIGS: dict[str, Any] = {
     "rotary behind learned": {"position_embeddings": "learned", "position_embedding_type": "rotary"},
     "positions said twice": {"position_embeddings": "learned", "position_embedding_type": "none"},
     "heads said twice": {"num_attention_heads": 4}, "lengths said twice": {"n_ctx": 11},
+    "causal 0": {"causal": 0}, "norm_first 0": {"norm_first": 0}, "layer_norm 1": {"layer_norm": 1},
     "sparsemax": {"attention": "sparsemax"}, "bert": {"model_type": "bert"}, "cross": {"add_cross_attention": True},
     "scale": {"scale_attn_weights": "yes"}, "task": {"task": {"kind": "chess"}},
     "dfa of another alphabet": {"task": {"dfa": {"start": 0, "delta": [[0, 0, 0]], "accepting": [True]}}},

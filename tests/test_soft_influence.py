@@ -325,38 +325,30 @@ def test_prefix_probabilities_are_the_chain_of_next_symbols(source: type[Parity 
         assert dict(made.prefixes(m)) == {word: x / total for word, x in products.items() if x}
 
 
-@pytest.mark.parametrize("p", PS)
-def test_parity_is_fair_at_every_length(p: Fraction) -> None:
-    made = Parity(p)
-    for m in range(1, 8):
-        assert sum(share for word, share in made.prefixes(m) if sum(word) % 2) == Fraction(1, 2)
-        best = sum(float(share) * entropy(made.next(word)) for word, share in made.prefixes(m))
-        assert made.optimum(m) == pytest.approx(best, abs=1e-12)
-        mixed = [sum((share * made.next(word)[s] for word, share in made.prefixes(m)), Fraction(0)) for s in range(3)]
-        assert made.chance(m) == pytest.approx(entropy(tuple(mixed)), abs=1e-12)
-        if m > 1:
-            by_last = 0.0
-            for last in (0, 1):
-                rows = [(word, share) for word, share in made.prefixes(m) if word[-1] == last]
-                mass = sum((share for _, share in rows), Fraction(0))
-                given = [sum((share * made.next(w)[s] for w, share in rows), Fraction(0)) / mass for s in range(3)]
-                by_last += float(mass) * entropy(tuple(given))
-            assert made.chance_given_last(m) == pytest.approx(by_last, abs=1e-12)
+def entropy_behind(made: Parity | Dyck2, words: list[tuple[tuple[int, ...], Fraction]]) -> float:
+    """Of the next symbol behind one of these words, which have these probabilities, up to a factor."""
+    shares = [sum(q * made.next(word)[s] for word, q in words) for s in range(len(made.symbols) + 1)]
+    return entropy(tuple(share / sum(q for _, q in words) for share in shares))
 
 
 @pytest.mark.parametrize("p", PS)
-def test_the_height_chain_against_enumeration(p: Fraction) -> None:
-    made = Dyck2(p)
+@pytest.mark.parametrize("source", [Parity, Dyck2])
+def test_what_is_said_of_a_source_against_enumeration(source: type[Parity | Dyck2], p: Fraction) -> None:
+    made = source(p)
     for m in range(1, 8):
         words = list(made.prefixes(m))
-        heights = [len(made.pending(word)) for word, _ in words]
-        share = sum((q for (word, q), h in zip(words, heights, strict=True) if h and word[-1] % 2), Fraction(0))
-        assert made.p0(m) == share
-        assert made.unbalanced(m) == sum((q for (_, q), h in zip(words, heights, strict=True) if h), Fraction(0))
-        best = sum(float(q) * entropy(made.next(word)) for word, q in words)
+        best = sum(float(share) * entropy(made.next(word)) for word, share in words)
         assert made.optimum(m) == pytest.approx(best, abs=1e-12)
-        mixed = [sum((q * made.next(word)[s] for word, q in words), Fraction(0)) for s in range(5)]
-        assert made.chance(m) == pytest.approx(entropy(tuple(mixed)), abs=1e-12)
+        assert made.chance(m) == pytest.approx(entropy_behind(made, words), abs=1e-12)
+        if isinstance(made, Parity):
+            assert sum(share for word, share in words if sum(word) % 2) == Fraction(1, 2)
+            by_last = [[row for row in words if row[0][-1] == last] for last in (0, 1)]
+            given = sum(float(sum(q for _, q in rows)) * entropy_behind(made, rows) for rows in by_last)
+            assert m == 1 or made.chance_given_last(m) == pytest.approx(given, abs=1e-12)
+        else:
+            high = [(word, share) for word, share in words if made.pending(word)]
+            assert made.p0(m) == sum(share for word, share in high if word[-1] % 2)
+            assert made.unbalanced(m) == sum(share for _, share in high)
 
 
 def test_p0_tends_to_its_limit_and_doubles_agree_with_fractions() -> None:

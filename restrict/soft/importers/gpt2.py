@@ -33,11 +33,8 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     fixed = choices.options
     if fixed.norm_first is False or fixed.causal is False:
         raise ModelError(f"{tensors.source}: GPT-2's layers are causal, with LayerNorm first")
-    norm = _norm(tensors, choices)
-    unmasked = choices.key("causal")[1]
-    if unmasked not in (None, True, False):
-        raise ModelError(f"{tensors.source}: config causal: {unmasked!r} is neither true nor false")
-    mask: Mask = "none" if unmasked is False else "past"
+    norm = _norm(choices)
+    mask: Mask = "none" if choices.truth("causal") is False else "past"
     choices.demand_mask(mask)
     where = {"post": "LayerNorm last", "pre": "LayerNorm first", "none": "no LayerNorm"}[norm]
     told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
@@ -105,18 +102,15 @@ def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:
 
 def _unembed(tensors: Named, choices: Choices, embed: Floats, head: str) -> Floats:
     """The read-out's matrix: ``head``, or the embedding again."""
-    key, tied = choices.key("tie_word_embeddings")
-    if key and type(tied) is not bool:
-        raise ModelError(f"{tensors.source}: config {key}: {tied!r} is neither true nor false")
-    name = f"{head}.weight"
-    there = name in tensors.arrays
-    if key and not tied and not there:
+    key, name = "tie_word_embeddings", f"{head}.weight"
+    tied, there = choices.truth(key), name in tensors.arrays
+    if tied is False and not there:
         raise ModelError(f"{tensors.source}: the tensor {name!r} is missing, and config {key} is false")
     if not there and choices.config.get("architectures") == ["GPT2Model"]:
         raise ModelError(f"{tensors.source}: config architectures: GPT2Model has no read-out, and neither has the file")
     found = tensors.take(name, (None, embed.shape[1])) if there else embed
     same = not there or np.array_equal(found, embed)
-    if key and tied and not same:
+    if tied and not same:
         raise ModelError(f"{tensors.source}: {name} differs from wte.weight, and config {key} is true")
     choices.note("unembedding", "the embedding (tied)" if same else head, "weights")
     return found
@@ -128,12 +122,9 @@ def _linear(tensors: Named, stem: str, d: int) -> bool:
     return fits(getattr(tensors.arrays.get(f"{stem}.attn.c_attn.weight"), "shape", ()), (3 * d, d))
 
 
-def _norm(tensors: Named, choices: Choices) -> Norm:
+def _norm(choices: Choices) -> Norm:
     """Where LayerNorm stands, by the configuration."""
-    first, there = (choices.key(name) for name in ("norm_first", "layer_norm"))
-    for key, said in (first, there):
-        if said not in (None, True, False):
-            raise ModelError(f"{tensors.source}: config {key}: {said!r} is neither true nor false")
-    if there[1] is False and first[1] is False:
-        raise ModelError(f"{tensors.source}: config layer_norm and norm_first: none, or behind each half of a block?")
-    return "none" if there[1] is False else "post" if first[1] is False else "pre"
+    last, none = (choices.truth(name) is False for name in ("norm_first", "layer_norm"))
+    if last and none:
+        raise ModelError(f"{choices.source}: config layer_norm and norm_first: none, or behind each half of a block?")
+    return "none" if none else "post" if last else "pre"

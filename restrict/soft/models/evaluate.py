@@ -37,9 +37,8 @@ def activations(model: SoftModel, words: I64, *, at: I64 | None = None, dtype: t
         x = x[:, rows]
     x = normalised(model.final_norm, x)
     if not np.isfinite(x).all():
-        raise ModelError(
-            f"{model.name}: the evaluation at n = {n} in {np.dtype(dtype).name} overflows or divides 0 by 0"
-        )
+        kind = np.dtype(dtype).name
+        raise ModelError(f"{model.name}: the evaluation at n = {n} in {kind} overflows or divides 0 by 0")
     return x
 
 

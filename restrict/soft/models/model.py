@@ -231,9 +231,8 @@ class SoftModel:
         if n < len(self.pinned(n)) or (self.start_marker is not None and self.end_marker is not None and n < 2):
             raise UsageError(f"the length {n} leaves no room for the markers")
         if self.positions.kind == "table" and self.positions.table is not None and n > len(self.positions.table):
-            raise ModelError(
-                f"{self.name}: n = {n} is beyond the position table, which has {len(self.positions.table)} rows"
-            )
+            rows = len(self.positions.table)
+            raise ModelError(f"{self.name}: n = {n} is beyond the position table, which has {rows} rows")
         return int(n)
 
     def encode(self, words: Sequence[Sequence[str]] | Ints) -> I64:
