@@ -46,6 +46,13 @@ def encoder_arrays(rows: int = 3, layers: int = 2, d: int = 8) -> Arrays:
     return drawn(np.random.default_rng(5), shapes | encoder_layers(layers, d, 12))
 
 
+def hand(*word: int, **changed: Any) -> Any:
+    """The logits of the weights of :func:`gpt2_file` at every position, by hand; ``wpe``: a factor of the positions."""
+    arrays = gpt2_arrays(np.random.default_rng(8))
+    arrays["transformer.wpe.weight"] *= changed.get("wpe", 1)
+    return gpt2_by_hand(arrays, list(word), 2)
+
+
 def write_record(path: Path, tokens: Any, logits: Any) -> Path:
     path.write_text(json.dumps({"tokens": tokens, "logits": [np.asarray(rows).tolist() for rows in logits]}))
     return path
@@ -82,8 +89,7 @@ def test_a_wrong_guess_about_an_encoder_is_said_and_excluded(tmp_path: Path) -> 
 def test_every_single_wrong_setting_is_excluded_by_a_record(tmp_path: Path) -> None:
     path = gpt2_file(tmp_path)
     words = [[2, 0, 1, 1], [2, 1, 0, 0, 1, 0]]
-    arrays = gpt2_arrays(np.random.default_rng(8))
-    record = read_record(write_record(tmp_path / "r.json", words, [gpt2_by_hand(arrays, word, 2) for word in words]))
+    record = read_record(write_record(tmp_path / "r.json", words, [hand(*word) for word in words]))
     right = compare(import_weights(path), record, source=path, tolerance=1e-9)
     assert right.difference < 1e-12
     assert right.untold == ()
@@ -97,12 +103,9 @@ def test_every_single_wrong_setting_is_excluded_by_a_record(tmp_path: Path) -> N
 
 def test_an_epsilon_that_the_record_cannot_tell_is_named(tmp_path: Path) -> None:
     path = gpt2_file(tmp_path)
-    words = [[2, 0]]
-    logits = [gpt2_by_hand(gpt2_arrays(np.random.default_rng(8)), word, 2) for word in words]
-    record = write_record(tmp_path / "r.json", words, logits)
-    found = succeeded(
-        "soft", "import", path, "-o", tmp_path / "m.safetensors", "--compare", record, "--tolerance", "0.01"
-    )
+    record = write_record(tmp_path / "r.json", [[2, 0]], [hand(2, 0)])
+    to = tmp_path / "m.safetensors"
+    found = succeeded("soft", "import", path, "-o", to, "--compare", record, "--tolerance", "0.01")
     assert "does not tell these apart from what was taken: --eps 0.000001" in found.output
 
 
@@ -138,10 +141,8 @@ def test_special_tokens_are_no_free_symbols(tmp_path: Path) -> None:
     said = {s.name: (s.value, s.origin) for s in found.settings}
     assert said["start marker"] == ("<bos>", "config")
     assert said["in no input"] == ("<eos> <pad>", "config")
-    arrays = gpt2_arrays(np.random.default_rng(8))
-    np.testing.assert_allclose(
-        evaluate.logits(model, model.encode([["b", "a", "b"]]))[0], gpt2_by_hand(arrays, [2, 1, 0, 1], 2), atol=1e-10
-    )
+    logits = evaluate.logits(model, model.encode([["b", "a", "b"]]))[0]
+    np.testing.assert_allclose(logits, hand(2, 1, 0, 1), atol=1e-10)
 
 
 def test_no_restriction_fixes_a_token_to_pad(tmp_path: Path) -> None:
@@ -161,8 +162,7 @@ def test_a_set_of_next_symbols_has_one_sign_per_label(tmp_path: Path) -> None:
     model = load(tmp_path / "m.safetensors")
     assert (model.output.kind, model.output.labels) == ("signs", ("a", "b", "<eos>"))
     logits = evaluate.logits(model, model.encode([["b", "a"]]))[0]
-    hand = gpt2_by_hand(gpt2_arrays(np.random.default_rng(8)), [2, 1, 0], 2)
-    np.testing.assert_allclose(logits, hand[:, [0, 1, 3]], atol=1e-10)
+    np.testing.assert_allclose(logits, hand(2, 1, 0)[:, [0, 1, 3]], atol=1e-10)
     ran = typed("soft", "run", tmp_path / "m.safetensors", "ba").output
     sets = ["{" + ",".join(n for n, z in zip(("a", "b", "<eos>"), row, strict=True) if z > 0) + "}" for row in logits]
     assert ran == f"ba: {' '.join(sets)}\n"
@@ -199,15 +199,12 @@ def test_what_is_given_against_the_configuration_says_so(tmp_path: Path) -> None
 def test_weights_without_positions(tmp_path: Path) -> None:
     path = gpt2_file(tmp_path, CONFIG | {"n_positions": None, "position_embeddings": "none"}, **{"wpe.weight": None})
     model = import_weights(path).model
-    arrays = gpt2_arrays(np.random.default_rng(8))
-    arrays["transformer.wpe.weight"] *= 0
-    np.testing.assert_allclose(
-        evaluate.logits(model, model.encode([["b", "a", "b"]]))[0], gpt2_by_hand(arrays, [2, 1, 0, 1], 2), atol=1e-10
-    )
+    logits = evaluate.logits(model, model.encode([["b", "a", "b"]]))[0]
+    np.testing.assert_allclose(logits, hand(2, 1, 0, 1, wpe=0), atol=1e-10)
+    path = gpt2_file(tmp_path, {"n_head": 2}, **{"wpe.weight": None})
     with pytest.raises(ModelError, match="give --positions none"):
-        import_weights(gpt2_file(tmp_path, {"n_head": 2}, **{"wpe.weight": None}))
-    assert import_weights(gpt2_file(tmp_path, {"n_head": 2}, **{"wpe.weight": None}),
-                          Options(positions="none")).model.positions.table is None  # fmt: skip
+        import_weights(path)
+    assert import_weights(path, Options(positions="none")).model.positions.table is None
 
 
 class Attributes:
@@ -217,22 +214,28 @@ class Attributes:
         self.__dict__.update(found)
 
 
+def module_of(*parts: Any) -> Any:
+    """A module around an encoder that has these parts."""
+    return Attributes(state_dict=encoder_arrays, modules=lambda: parts)
+
+
+LETTERS = Options(alphabet=tuple("abcd"))
+
+
 def test_a_module_says_itself_what_weights_do_not() -> None:
     def relu(x: Any) -> Any:
         return x
 
     relu.__module__ = "torch.nn.functional"
     layer = Attributes(self_attn=Attributes(num_heads=4), norm_first=True, norm1=Attributes(eps=1e-4), activation=relu)
-    module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, layer])
-    found = import_weights(module, Options(alphabet=tuple("abcd")))
+    found = import_weights(module_of(layer, layer), LETTERS)
     said = {s.name: s.text() for s in found.settings}
     assert (said["heads"], said["LayerNorm first"]) == ("config nhead", "config norm_first")
     assert len(found.model.layers[0].heads) == 4
     assert (found.model.layers[0].norm, found.model.layers[0].norm1.eps.text) == ("pre", "0.0001")
     other = Attributes(**vars(layer) | {"norm_first": False})
-    module = Attributes(state_dict=encoder_arrays, modules=lambda: [layer, other])
     with pytest.raises(ModelError, match="the layers of the module differ"):
-        import_weights(module, Options(alphabet=tuple("abcd")))
+        import_weights(module_of(layer, other), LETTERS)
 
 
 def test_what_a_module_says_is_not_overruled_without_a_word(tmp_path: Path) -> None:
@@ -240,21 +243,20 @@ def test_what_a_module_says_is_not_overruled_without_a_word(tmp_path: Path) -> N
     norms = [Attributes(normalized_shape=(8,), eps=eps) for eps in (1e-4, 1e-12)]
 
     def module(*more: Any, **attention: Any) -> Any:
-        parts = [Attributes(self_attn=Attributes(num_heads=4, **attention), **layer), *more]
-        return Attributes(state_dict=encoder_arrays, modules=lambda: parts)
+        return module_of(Attributes(self_attn=Attributes(num_heads=4, **attention), **layer), *more)
 
-    options, path = Options(alphabet=tuple("abcd")), tmp_path / "c.json"
+    path = tmp_path / "c.json"
     path.write_text('{"layer_norm_eps": 1.0e-4}')
     for config in (None, {"nhead": 4}, path):  # a file does not replace what the module says
-        found = import_weights(module(norms[0], add_zero_attn=False), options, config=config)
+        found = import_weights(module(norms[0], add_zero_attn=False), LETTERS, config=config)
         assert found.model.layers[0].norm == "pre"
     for config in ({"nhead": 2}, {"norm_first": False}, {"layer_norm_eps": "1e-5"}):
         with pytest.raises(ModelError, match=r"the configuration has .*, the module"):
-            import_weights(module(), options, config=config)
+            import_weights(module(), LETTERS, config=config)
     with pytest.raises(ModelError, match="LayerNorms of the module differ in eps"):
-        import_weights(module(*norms), options)
+        import_weights(module(*norms), LETTERS)
     with pytest.raises(ModelError, match="add_zero_attn"):
-        import_weights(module(add_zero_attn=True), options)
+        import_weights(module(add_zero_attn=True), LETTERS)
 
 
 # ---------------------------------------------------------------- malformed files
@@ -328,12 +330,14 @@ TENSORS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "unknown tensor": ("h.0.attn.rotary", lambda a: np.ones(3, dtype=np.float32)),
     "a layer too far": ("h.7.ln_1.weight", lambda a: np.ones(8, dtype=np.float32)),
     "integers": ("wte.weight", lambda a: np.ones(a.shape, dtype=np.int64)),
+    "window": ("h.0.attn.bias", lambda a: np.tri(12) - np.tri(12, k=-3)),
 }
 
 
 SAYS = {
     "missing positions": "the tensor 'transformer.wpe.weight' is missing",
     "unknown tensor": "'transformer.h.0.attn.rotary' is not part of this",
+    "window": "is no causal mask",
     "another width": "'transformer.wpe.weight' has shape (12, 7), not (any, 8)",
 }
 
@@ -422,8 +426,7 @@ def test_malformed_records_are_refused(name: str, tmp_path: Path) -> None:
 def test_records_of_numpy(tmp_path: Path) -> None:
     path = gpt2_file(tmp_path)
     words = np.array([[2, 0, 1], [2, 1, 1]])
-    arrays = gpt2_arrays(np.random.default_rng(8))
-    logits = np.array([gpt2_by_hand(arrays, list(word), 2) for word in words]).astype(np.float32)
+    logits = np.array([hand(*word) for word in words.tolist()]).astype(np.float32)
     np.savez(tmp_path / "r.npz", tokens=words, logits=logits)
     done = command(path, "-o", tmp_path / "m.safetensors", "--compare", tmp_path / "r.npz", "--json")
     told = json.loads(done.output)
