@@ -10,7 +10,7 @@ fused operations, has an error of at most ``gamma_k = k u / (1 - k u)`` times th
 covers underflow. Invariant: radii are finite and at least 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,17 +130,8 @@ def where(first: Bools, a: Enclosure, b: Enclosure) -> Enclosure:
     return Enclosure(np.where(wide, a.centre, b.centre), np.where(wide, a.box, b.box), np.where(first, a.ball, b.ball))
 
 
-def stack(parts: list[Enclosure]) -> Enclosure:
-    """Sets side by side along a new first axis."""
-    return _joined(np.stack, parts)
-
-
-def concatenate(parts: list[Enclosure]) -> Enclosure:
-    """Sets one after the other along the first axis."""
-    return _joined(np.concatenate, parts)
-
-
-def _joined(join: Callable[[list[Floats]], Floats], parts: list[Enclosure]) -> Enclosure:
+def joined(parts: Sequence[Enclosure], join: Callable[[list[Floats]], Floats] = np.concatenate) -> Enclosure:
+    """Sets one after the other along the first axis, or (``np.stack``) side by side along a new one."""
     return Enclosure(join([p.centre for p in parts]), join([p.box for p in parts]), join([p.ball for p in parts]))
 
 

@@ -38,7 +38,7 @@ import numpy as np
 from restrict.base.arrays import I64, Bools
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
-from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack, where
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, exactly, hull, joined, norms, where
 from restrict.soft.bounds.head_change import Block, Known, change_of
 from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
@@ -133,12 +133,12 @@ def _head(
         averages.append(block_average(keys, scores))
         block = Block(head, known, scores, chosen)
         for found, change in zip(parts, changes, strict=True):
-            found.append(block.differences(change))
+            found.append((block.other(change), block.own(change)))
     moved = []
     for found, pair in zip(parts, pairs, strict=True):
-        other, own = (head.output.image(concatenate(list(side))) for side in zip(*found, strict=True))
+        other, own = (head.output.image(joined(side)) for side in zip(*found, strict=True))
         moved.append(Pair(other, own, pair.symbols))
-    return head.output.image(concatenate(averages)), moved
+    return head.output.image(joined(averages)), moved
 
 
 def _changed(rule: Callable[[tuple[Enclosure, ...], Enclosure], Enclosure], sets: Enclosure, pair: Pair) -> Pair:
@@ -146,7 +146,7 @@ def _changed(rule: Callable[[tuple[Enclosure, ...], Enclosure], Enclosure], sets
     and differences. The token of another position is the same in both runs, whatever it is; that of the exchanged
     position is one symbol in the first run, the other in the second, where ``sets`` (r, K, d) are split by token."""
     cases = sets.centre.shape[1]
-    other = hull(stack([rule((sets[:, k],), pair.other) for k in range(cases)]), 0)
+    other = hull(joined([rule((sets[:, k],), pair.other) for k in range(cases)], np.stack), 0)
     own = (sets[:, 0],) if cases == 1 else (sets[:, pair.symbols[0]], sets[:, pair.symbols[1]])
     return Pair(other, rule(own, pair.own), pair.symbols)
 
@@ -172,7 +172,7 @@ def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> En
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:
     """One set that holds all of them."""
-    return values[0] if len(values) == 1 else hull(stack(list(values)), 0)
+    return values[0] if len(values) == 1 else hull(joined(values, np.stack), 0)
 
 
 def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> Enclosure:

@@ -88,12 +88,8 @@ class Block:
     scores: Scores
     chosen: Bools
 
-    def differences(self, move: Change) -> tuple[Enclosure, Enclosure]:
-        """The change of the average that the head reads, for ``j != i`` and for ``j = i``."""
-        return self._other(move), self._own(move)
-
-    def _other(self, move: Change) -> Enclosure:
-        """``i`` is any chosen position other than the row's own."""
+    def other(self, move: Change) -> Enclosure:
+        """The change of what the head reads, where ``i`` is any chosen position other than the row's own."""
         rows, seen, (low, high) = self.scores.rows, self.scores.seen, self.scores.merged_weights
         eligible = seen & self.chosen[None, :] & (rows[:, None] != np.arange(seen.shape[1])[None, :])
         least = np.where(eligible.any(axis=1), np.where(eligible, low, np.inf).min(axis=1, initial=np.inf), 0.0)
@@ -102,8 +98,8 @@ class Block:
         least = np.where(unseen > 0, 0.0, least)
         return self._change(least, most, move.query[rows], move, None)
 
-    def _own(self, move: Change) -> Enclosure:
-        """``i`` is the row's own position (meaningful at chosen rows)."""
+    def own(self, move: Change) -> Enclosure:
+        """That change where ``i`` is the row's own position (meaningful at chosen rows)."""
         at = np.arange(len(self.scores.rows)), self.scores.rows
         visible = self._sees_self()
         least = np.where(visible, self.scores.any_weights[0][at], 0.0)

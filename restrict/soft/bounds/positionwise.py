@@ -8,7 +8,7 @@
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
-from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, concatenate, gamma, norms
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, gamma, joined, norms
 from restrict.soft.bounds.parts import ReadyFeedForward, eps_range
 from restrict.soft.models.model import Floats, LayerNorm
 
@@ -19,7 +19,7 @@ def fed_forward(ffn: ReadyFeedForward, y: Enclosure, *, skip: bool) -> Enclosure
     flat = y.reshaped(int(np.prod(shape)))
     step = max(1, 2**22 // (flat.centre.shape[1] ** 2 + len(ffn.inner.matrix)))
     parts = [_fed_forward(ffn, flat[at : at + step], skip) for at in range(0, len(flat.ball), step)]
-    return concatenate(parts).reshaped(*shape)
+    return joined(parts).reshaped(*shape)
 
 
 def relaxed(ffn: ReadyFeedForward, z: Enclosure) -> tuple[Floats, Floats, Floats]:

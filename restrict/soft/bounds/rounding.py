@@ -31,7 +31,7 @@ import numpy.typing as npt
 from restrict.base.arrays import Bools, Ints
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.models.evaluate import activated, steepness
-from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel, visible
 
 U, V = 2.0**-24, 2.0**-53
 """Half a unit in the last place of 1, in float32 and in float64."""
@@ -311,7 +311,8 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     if layer.ffn is None:
         return x
     inner = _normed(layer.front[1], x, run)
-    x = added(x, _network(layer.ffn, inner, run), run, len(layer.ffn.inner_bias) + 1)
+    h = neurons(layer.ffn.activation, linear(layer.ffn.inner, layer.ffn.inner_bias, inner, run), run)
+    x = added(x, linear(layer.ffn.outer, layer.ffn.outer_bias, h, run), run, len(layer.ffn.inner_bias) + 1)
     return _normed(layer.behind[1], x, run)
 
 
@@ -320,11 +321,6 @@ def _blocks(gens: list[Floats]) -> Floats:
     ends = np.cumsum([0, *(g.shape[2] for g in gens)])
     room = zip(ends[:-1], ends[-1] - ends[1:], strict=True)
     return np.concatenate([np.pad(g, ((0, 0), (0, 0), sides)) for g, sides in zip(gens, room, strict=True)], axis=1)
-
-
-def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:
-    h = linear(ffn.inner, ffn.inner_bias, x, run)
-    return linear(ffn.outer, ffn.outer_bias, neurons(ffn.activation, h, run), run)
 
 
 def neurons(kind: str, h: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:

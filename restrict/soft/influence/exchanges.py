@@ -34,8 +34,7 @@ class Sample:
             return np.ones(len(words), dtype=bool)
         for j in self.read:
             state = np.where(state >= 0, self.delta[state, words[:, j]], -1)
-        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = state >= 0
-        return found
+        return np.asarray(state >= 0)
 
     def random(self, count: int) -> I64:
         """Random words of all biases, in two parts: walks of the automaton, of which some reach the output's symbol."""
@@ -95,8 +94,7 @@ def of_logits(model: SoftModel, rows: Floats) -> Measure:
 
 def of_attention(after: Floats, base: Floats, which: I64) -> Floats:
     """How far what attention adds moves, as a Euclidean norm."""
-    moved: Floats = np.linalg.norm(after - base[which], axis=1, keepdims=True)
-    return moved
+    return np.asarray(np.linalg.norm(after - base[which], axis=1, keepdims=True))
 
 
 class Tried:

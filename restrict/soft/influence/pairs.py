@@ -264,8 +264,7 @@ class Changes:
             least = np.minimum(least, plane + squares.sum(1) - squares[:, i] - squares[:, j])
         total = total / (len(wide) - 1) + rest if len(wide) > 1 else squares.sum(1)
         # The axes are orthonormal up to rounding: the squares of the coordinates add up to the norm's.
-        found: Floats = np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9)
-        return found
+        return np.asarray(np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9))
 
 
 class Axes(NamedTuple):
@@ -283,8 +282,7 @@ def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
     at = np.array([model.output_position(n)])
     first, second = (_tokens(model, [pair[side] for pair in pairs]) for side in (0, 1))
     moved = evaluate.activations(model, second, at=at)[:, 0] - evaluate.activations(model, first, at=at)[:, 0]
-    found: Floats = np.abs(moved @ rows.T)
-    return found
+    return np.asarray(np.abs(moved @ rows.T))
 
 
 def _tokens(model: SoftModel, columns: list[list[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

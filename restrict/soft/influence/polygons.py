@@ -112,8 +112,7 @@ def greatest_change(at: Edges, terms: Replacement, within: tuple[float, float] |
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = _along(xa, ya, xb, yb, n, d, other_n, other_d)
     found = np.where(np.isnan(found), np.inf, found)
-    best: Floats = np.where(kept, found, -np.inf).max(axis=1)
-    return best
+    return np.asarray(np.where(kept, found, -np.inf).max(axis=1))
 
 
 def _inside(a: tuple[Floats, Floats], b: tuple[Floats, Floats], within: tuple[float, float]) -> tuple[Floats, Floats]:

@@ -37,14 +37,12 @@ class Form:
     @property
     def reach(self) -> Floats:
         """How far each entry goes from its centre."""
-        found: Floats = np.abs(self.g).sum(-1) + self.r
-        return found
+        return np.asarray(np.abs(self.g).sum(-1) + self.r)
 
     @property
     def size(self) -> Floats:
         """The greatest absolute value of each entry."""
-        found: Floats = np.abs(self.c) + self.reach
-        return found
+        return np.asarray(np.abs(self.c) + self.reach)
 
     def rounded(self, size: Floats) -> "Form":
         """With room for the error of operations on numbers of this size."""

@@ -187,8 +187,7 @@ def _accept_margin(model: SoftModel, logits: Floats) -> Floats:
 def _read(model: SoftModel, words: I64) -> Floats:
     """The logits at the output's position, behind words without markers."""
     encoded = model.encode(words)
-    found: Floats = evaluate.logits(model, encoded, at=np.array([model.output_position(encoded.shape[1])]))[:, 0]
-    return found
+    return np.asarray(evaluate.logits(model, encoded, at=np.array([model.output_position(encoded.shape[1])]))[:, 0])
 
 
 def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
