@@ -209,8 +209,6 @@ def test_spectral_norms_are_above_and_close() -> None:
 
 def test_linear_images_hold_exactly() -> None:
     """Rounding: the image's centre is compared with exact rational arithmetic."""
-    from fractions import Fraction
-
     rng = np.random.default_rng(4)
     f: Linear = linear(rng.normal(size=(4, 9)) * 1e8, rng.normal(size=4))
     x = Enclosure(rng.normal(size=(1, 9)) * 1e-8, np.zeros((1, 9)), np.zeros(1))
