@@ -99,6 +99,11 @@ def exactly(centre: Floats) -> Enclosure:
     return Enclosure(centre, np.zeros_like(centre), np.zeros(centre.shape[:-1]))
 
 
+def rounded(centre: Floats, box: Floats, ball: Floats, k: int) -> Enclosure:
+    """The set with these radii, which were computed by at most ``k`` additions and products."""
+    return Enclosure(centre, above(box, k), above(ball, k)).tightened()
+
+
 def around(centre: Floats, error: Floats) -> Enclosure:
     """Vectors known up to ``error`` in each entry."""
     return Enclosure(centre, above(error), norms(error)).tightened()
@@ -154,7 +159,7 @@ class Linear:
         error = gamma(d + 1) * (size[..., None] * self.rows + np.abs(self.bias))
         box = np.minimum(x.box @ self.absolute.T, self.rows * x.ball[..., None])
         ball = self.norm * x.ball + gamma(d + 1) * (size * self.frobenius + float(norms(self.bias)))
-        return Enclosure(centre, above(box + error, d), above(ball, d)).tightened()
+        return rounded(centre, box + error, ball, d)
 
     def difference(self, x: Enclosure) -> Enclosure:
         """The image of a set of differences: without the bias."""

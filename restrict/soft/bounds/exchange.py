@@ -38,7 +38,7 @@ import numpy as np
 from restrict.base.arrays import I64, Bools
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
-from restrict.soft.bounds.enclosure import Enclosure, U, above, add, exactly, hull, joined, norms, where
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, exactly, hull, joined, norms, rounded, where
 from restrict.soft.bounds.head_change import Block, Known, change_of
 from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
@@ -188,7 +188,7 @@ def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> E
     centre = dz.centre * middle
     box: Floats = np.abs(dz.centre) * reach + dz.box * size + 4 * U * np.abs(dz.centre)
     ball = norms(np.abs(dz.centre) * reach) + dz.ball * size.max(axis=1) + 4 * U * norms(dz.centre)
-    return ffn.outer.difference(Enclosure(centre, above(box, 3), above(ball, 3)).tightened())
+    return ffn.outer.difference(rounded(centre, box, ball, 3))
 
 
 def norm_difference(norm: LayerNorm | None, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
@@ -222,9 +222,8 @@ def _norm_difference(norm: LayerNorm, x: Enclosure, change: Enclosure) -> Enclos
     ball = np.minimum(near, above(by_slope + norms(centre)))
     weight = np.abs(norm.weight)
     rounding = 4 * U * np.abs(centre) * weight
-    found = Enclosure(
-        centre * norm.weight, above(box * weight + rounding, 4), above(ball * float(weight.max()) + norms(rounding), 4)
-    ).tightened()
+    ball = ball * float(weight.max()) + norms(rounding)
+    found = rounded(centre * norm.weight, box * weight + rounding, ball, 4)
     # Or simply a ball around zero by the slope.
     alone = above(by_slope * float(weight.max()), 2)
     flat = Enclosure(np.zeros_like(centre), np.broadcast_to(alone[:, None], centre.shape), alone)

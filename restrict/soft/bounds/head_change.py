@@ -11,7 +11,7 @@ import numpy as np
 from restrict.base.arrays import I64, Bools
 from restrict.kernels.soft import Room, product_sizes
 from restrict.soft.bounds.averages import weighted
-from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms, rounded
 from restrict.soft.bounds.parts import ReadyHead
 from restrict.soft.bounds.scores import Keys, Scores, Side
 from restrict.soft.models.model import Floats
@@ -66,9 +66,8 @@ class Known:
         """The keys less the mean key."""
         k = self.keys.merged
         box = k.box + 4 * U * (np.abs(k.centre) + np.abs(self.mean))
-        return Side(
-            Enclosure(k.centre - self.mean, box, above(k.ball + 4 * U * (norms(k.centre) + norms(self.mean)), 2))
-        )
+        ball = above(k.ball + 4 * U * (norms(k.centre) + norms(self.mean)), 2)
+        return Side(Enclosure(k.centre - self.mean, box, ball))
 
     @cached_property
     def farthest(self) -> tuple[Floats, float]:
@@ -116,10 +115,8 @@ class Block:
         """Bounds on ``|ds_w - sigma|`` at every key, (r, n), from query (r, dk) and key (n, dk) differences."""
         if self.head.additive is not None:
             weights = np.abs(self.head.additive)
-            return above(
-                self.head.scale_size * ((query.largest() @ weights)[:, None] + (key.sets.largest() @ weights)[None, :]),
-                40,
-            )
+            moved, apart = query.largest() @ weights, key.sets.largest() @ weights
+            return above(self.head.scale_size * (moved[:, None] + apart[None, :]), 40)
         mean = self.known.mean
         found = _products(Side(self.known.keys.queries[self.scores.rows]), key)
         # sigma is the centre's product with the mean; what the query's uncertainty does to it counts, too.
@@ -202,7 +199,7 @@ class Block:
             off = np.where(self.chosen[None, :], most, 0.0)
             box = box + np.outer(off.max(axis=1), np.abs(value.centre[self.chosen]).max(axis=0))
             ball = ball + (off * size[None, :]).max(axis=1)
-        return Enclosure(part, above(box, 2 * n), above(ball, 2 * n)).tightened()
+        return rounded(part, box, ball, 2 * n)
 
 
 def _products(a: Side, b: Side) -> Floats:
@@ -222,4 +219,4 @@ def _scaled(x: Enclosure, least: Floats, most: Floats) -> Enclosure:
     centre = x.centre * middle[:, None]
     box = np.abs(x.centre) * reach[:, None] + x.box * most[:, None] + 2 * U * np.abs(centre)
     ball = norms(x.centre) * reach + x.ball * most + 2 * U * norms(centre)
-    return Enclosure(centre, above(box, 3), above(ball, 3)).tightened()
+    return rounded(centre, box, ball, 3)

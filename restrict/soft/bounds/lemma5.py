@@ -173,17 +173,20 @@ def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int
 
 
 def _seen(head: ReadyHead, n: int) -> Floats:
+    """How many positions each one sees."""
     i = np.arange(n, dtype=np.float64)
-    return {"none": np.full(n, float(n)), "past": i + 1, "strict_past": i, "future": n - i, "strict_future": n - 1 - i}[
-        head.mask
-    ]
+    if head.mask == "none":
+        return np.full(n, float(n))
+    return (i + 1 if "past" in head.mask else n - i) - head.mask.startswith("strict")
 
 
 def _sums(head: ReadyHead, delta: Floats, n: int) -> Floats:
-    forward, backward = np.cumsum(delta), np.cumsum(delta[::-1])[::-1]
-    found = {"none": np.full(n, float(delta.sum())), "past": forward, "strict_past": forward - delta,
-             "future": backward, "strict_future": backward - delta}[head.mask]  # fmt: skip
-    return found * ROOM + 1e-15 * float(delta.sum())
+    """What ``delta`` adds up to over the visible positions."""
+    whole = float(delta.sum())
+    found = np.cumsum(delta) if "past" in head.mask else np.cumsum(delta[::-1])[::-1]
+    if head.mask.startswith("strict"):
+        found = found - delta
+    return (np.full(n, whole) if head.mask == "none" else found) * ROOM + 1e-15 * whole
 
 
 def _largest(head: ReadyHead, delta: Floats, n: int) -> Floats:

@@ -261,9 +261,8 @@ def normalised(
     # E: what x brings, the rounded mean (the same at all entries), the rounded difference.
     gens = x.gens - x.gens.mean(axis=2, keepdims=True)
     common = np.broadcast_to((run.gamma(d) * _mean(x.computed) + TINY)[:, :, None], (len(c), 1, d))
-    rounded = (
-        U * (top + x.error + _mean(x.error) + 2 * common[:, 0]) + TINY + 8 * d * V * x.error.max(axis=1, keepdims=True)
-    )
+    whole = top + x.error + _mean(x.error) + 2 * common[:, 0]
+    rounded = U * whole + TINY + 8 * d * V * x.error.max(axis=1, keepdims=True)
     gens = _with(np.concatenate([gens, common], axis=1), rounded)
     e = np.abs(gens).sum(axis=1) * (1 + 1e-12)
     own = _mean(e**2) + run.gamma(d + 3) * (_mean((top + e) ** 2) + eps) + 2 * TINY + beyond(d * _mean((top + e) ** 2))
@@ -282,10 +281,8 @@ def normalised(
     scaled = top * steep + np.abs(first).sum(axis=1) + np.abs(once[:, 0]) + aside
     whole = size * scaled + np.abs(bias)
     final = run.gamma(3) * whole + vanishing(size) * scaled + size * TINY + beyond(whole)
-    made = _with(
-        np.concatenate([first, once], axis=1) * weight,
-        size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
-    )
+    fresh = size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY
+    made = _with(np.concatenate([first, once], axis=1) * weight, fresh)
     centre = c * f * weight + bias
     if spread is not None and within is None:
         within = (centre, size * (radius * steep + np.abs(c) * np.maximum(steep - f, f - flat)))
@@ -396,7 +393,6 @@ def scored(q: Ball, k: Ball, factor: float, seen: Bools, run: Pass) -> tuple[Flo
     error += TINY * (1 + 2 * dk * max(scale, 1) + k.computed.sum(axis=1))
     error += beyond(max(scale, 1) * both) + beyond(scale * q.computed.max(axis=1, keepdims=True))
     error = np.where(seen, error, 0)
-    spread = (
-        np.where(seen, score.max(axis=1, keepdims=True) - score, 0) + 2 * known + 2 * error.max(axis=1, keepdims=True)
-    )
+    below = np.where(seen, score.max(axis=1, keepdims=True) - score, 0)
+    spread = below + 2 * known + 2 * error.max(axis=1, keepdims=True)
     return weights, loose, np.where(seen, error + run.u * spread + 4 * run.ulps * run.u, 0)

@@ -61,9 +61,8 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("unembedding", head, "weights")
         labels = _classes(choices, len(unembed))
     bias = tensors.maybe(f"{head}.bias", len(unembed))
-    return blocks.assembled(
-        tensors, choices, name, blocks.Parts(embed, table, tuple(layers), final, unembed, bias, HEADS[kind], labels)
-    )
+    parts = blocks.Parts(embed, table, tuple(layers), final, unembed, bias, HEADS[kind], labels)
+    return blocks.assembled(tensors, choices, name, parts)
 
 
 def _head(tensors: Named, outer: str) -> tuple[str, str]:

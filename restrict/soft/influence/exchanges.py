@@ -152,9 +152,8 @@ class Tried:
                 best, chosen = self.moved(words)
                 for r, kept in enumerate(top):
                     for k in np.argsort(-best[:, r], kind="stable")[:KEPT].tolist():
-                        kept.append(
-                            (float(best[k, r]), words[k].tolist(), (int(chosen[k, r, 0]), int(chosen[k, r, 1])))
-                        )
+                        t, o = chosen[k, r].tolist()
+                        kept.append((float(best[k, r]), words[k].tolist(), (t, o)))
                     top[r] = sorted({tuple(x[1]): x for x in sorted(kept)}.values(), reverse=True)[:KEPT]
             words = self.sample.changed(np.array([x[1] for kept in top for x in kept], dtype=np.int64))
         return [(word, [*word[:t], o, *word[t + 1 :]])

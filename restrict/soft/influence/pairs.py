@@ -187,9 +187,8 @@ class Changes:
             x, y = np.stack([box.xa, box.xb])[:, box.kept], np.stack([box.ya, box.yb])[:, box.kept]
             if y.min() > 0:
                 low, high = max(float((x / y).min()), low), min(float((x / y).max()), high)
-        return Plane(
-            found, terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT), there
-        )  # fmt: skip
+        reach = low + middle - off, high + middle + off
+        return Plane(found, terms, reach, off, spread * (1 + OUT), there)
 
     def along(
         self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None,
@@ -257,9 +256,8 @@ class Changes:
         for i, j in itertools.combinations(wide.tolist(), 2):
             lines = [math.cos(t) * rows[i] + math.sin(t) * rows[j] for t in turns]
             fan = [self.along(line, near, spans=spans)[0] for line in lines]
-            plane = np.minimum(
-                (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, squares[:, i] + squares[:, j]
-            )
+            by_fan = (np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2
+            plane = np.minimum(by_fan, squares[:, i] + squares[:, j])
             total += plane
             least = np.minimum(least, plane + squares.sum(1) - squares[:, i] - squares[:, j])
         total = total / (len(wide) - 1) + rest if len(wide) > 1 else squares.sum(1)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.arrays import Bools
 from restrict.soft.bounds.parts import GELU_SLOPES, ReadyFeedForward, ReadyLayer, eps_range
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm
@@ -165,10 +166,14 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
 
+def _unless(far: Bools, a: Form, centre: float, radius: float) -> Form:
+    """A form, but an interval where ``far`` says so."""
+    return Form(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
+
+
 def _at_most(a: Form, most: float) -> Form:
     """A form whose entries are known not to be larger: as an interval where it goes above."""
-    far = ~(a.size <= most)
-    return Form(np.where(far, 0.0, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, most, a.r))
+    return _unless(~(a.size <= most), a, 0.0, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +213,7 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
     image = _chord(z, at, activated(kind, at), first[parts // 2], CURVED)
     bent = _chord(z, at, first, second_derivative(kind, z.c), BENT)
     middle, half = sum(GELU_SLOPES) / 2, (GELU_SLOPES[1] - GELU_SLOPES[0]) / 2
-    flat = ~(bent.reach < half)
-    slopes = Form(
-        np.where(flat, middle, bent.c), np.where(flat[..., None], 0.0, bent.g), np.where(flat, half, bent.r)
-    )  # fmt: skip
+    slopes = _unless(~(bent.reach < half), bent, middle, half)
     return image.rounded(1 + z.size), slopes.rounded(1 + z.size)
 
 
