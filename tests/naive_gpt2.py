@@ -12,6 +12,15 @@ from typing import Any
 Rows = list[list[float]]
 
 
+def activated(kind: str, x: float) -> float:
+    """ReLU, or one of the two GELUs."""
+    if kind == "relu":
+        return max(x, 0.0)
+    if kind == "gelu":
+        return x / 2 * math.erfc(-x / math.sqrt(2))
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 class Naive:
     """A checkpoint with its configuration."""
 
@@ -51,11 +60,7 @@ class Naive:
         return list(zip(zip(*weight, strict=True), bias, strict=True))
 
     def act(self, x: float) -> float:
-        if self.config["activation_function"] == "relu":
-            return max(x, 0.0)
-        if self.config["activation_function"] == "gelu":
-            return x / 2 * math.erfc(-x / math.sqrt(2))
-        return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+        return activated(self.config["activation_function"], x)
 
     @property
     def post(self) -> bool:

