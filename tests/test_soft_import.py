@@ -368,7 +368,8 @@ def test_files_that_are_no_weights_are_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for content in (b"", whole[:7], whole[:200], whole[:-1], b"\xff" * 100, b"PK\x03\x04", b"\x80\x04", b"{}"):
         (tmp_path / "b.safetensors").write_bytes(content)
-        refused(tmp_path / "b.safetensors", tmp_path, ModelError)
+        told = refused(tmp_path / "b.safetensors", tmp_path, ModelError)
+        assert ("a pickle file" in told) == content.startswith((b"PK", b"\x80"))
     save_file({"a": np.ones((2, 2))}, tmp_path / "a.safetensors")
     refused(tmp_path / "a.safetensors", tmp_path, ModelError)
     save_file(gpt2_arrays(np.random.default_rng(8)) | encoder_arrays(), tmp_path / "both.safetensors")

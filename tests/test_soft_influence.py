@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from restrict.base.errors import ModelError, UsageError
+from restrict.base.errors import UsageError
 from restrict.soft.bounds.enclosure import Enclosure, Linear, linear, spectral
 from restrict.soft.bounds.exchange import run_exchange, run_values
 from restrict.soft.bounds.lemma5 import closed_form, recursion, weight_bound
@@ -282,18 +282,6 @@ def test_causal_masks_have_no_plain_closed_form_elsewhere() -> None:
     assert closed_form(prepare(mixed, 8), allowed_tokens(prepare(mixed, 8))) is None
 
 
-def test_bad_arguments_are_one_line() -> None:
-    model = load("random:layers=1,width=4")
-    with pytest.raises(UsageError, match="no free position"):
-        influence(model, 1)
-    table = replace(model, positions=replace(model.positions, kind="table", terms=(), table=np.zeros((4, 4))))
-    with pytest.raises(ModelError, match="n = 9 is beyond the position table"):
-        influence(table, 9)
-    single = replace(model, alphabet=("0",), embed=model.embed[:1])
-    with pytest.raises(UsageError, match="one symbol"):
-        influence(single, 4)
-
-
 # ----------------------------------------------------------------
 # Theorem 6: the sources are what they say, the floor is below every measured value, P0 is exact.
 
@@ -425,16 +413,3 @@ def test_the_trained_models_confidence_decays() -> None:
     assert short.measured < 0.3
     assert long.measured > 0.9
     assert short.floor <= short.measured
-
-
-def test_wrong_models_and_languages_are_one_line() -> None:
-    with pytest.raises(UsageError, match="parity and 2dyck"):
-        cross_entropy(parity(), 5, "majority")
-    with pytest.raises(UsageError, match="alphabet must be"):
-        cross_entropy(parity(), 5, "2dyck")
-    with pytest.raises(UsageError, match="needed are 3 for the next symbol"):
-        cross_entropy(random(labels=4), 5, "parity")
-    with pytest.raises(UsageError, match="above 0 and below 1"):
-        Parity(Fraction(1))
-    with pytest.raises(UsageError, match="no prefix"):
-        Dyck2(Fraction(1, 3)).pending((0, 3))

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths.verify import named as parse_language
-from restrict.base.errors import UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, logits, pairs
@@ -553,15 +552,6 @@ def test_one_label_has_no_difference_and_no_layer_no_influence() -> None:
     assert row.sharp == row.layerwise == (0, 0)
 
 
-def test_what_is_not_covered_is_refused() -> None:
-    with pytest.raises(UsageError, match="one layer"):
-        changes_of(load("random:layers=2,seed=1"), 5)
-    with pytest.raises(UsageError, match="no regular language"):
-        runs_of(load("parity"), parse_language("regex[ab]:a*"))
-    with pytest.raises(UsageError, match="factor exp"):
-        attention_influence(changes_of(load("random:layers=1,width=8,percent=9000,symbols=2,seed=1"), 5))
-
-
 def test_the_command_line() -> None:
     file = str(TRAINED / "tomita2-1l1h16d.safetensors")
     inputs = ["--inputs", "regex:(10)*"]
@@ -576,7 +566,5 @@ def test_the_command_line() -> None:
     assert done.output.splitlines()[-1].split() == ["9", "0", "0", "-"]
     done = typed("soft", "influence", file, "-n", "6", "--pairs", "--logit", "--time", "1")
     assert "largest change of a logit at the output, one symbol exchanged elsewhere; all words" in done.output
-    for more in (["--pairs", "--matrix"], ["--inputs", "regex:(10)*"]):
-        assert isinstance(typed("soft", "influence", file, "-n", "6", *more).exception, UsageError)
     run = typed("soft", "run", file, "1010")
     assert "{1,<eos>} {0}" in run.output
