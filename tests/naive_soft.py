@@ -55,8 +55,9 @@ def read(content: bytes) -> File:
 
 def term(text: str, i: int, n: int) -> Decimal:
     """A term's value: Python's own grammar on exact fractions, each literal taken from its text."""
-    functions = {"sqrt": sqrt, "log": log, "exp": exp, "cospi": cospi, "sinpi": lambda x: cospi(Fraction(1, 2) - x)}
-    scope = {"N": Fraction, "i": Fraction(i), "n": Fraction(n), "__builtins__": {}, **functions}
+    scope: dict[str, Any] = {"N": Fraction, "i": Fraction(i), "n": Fraction(n), "__builtins__": {}}
+    scope |= {"sqrt": sqrt, "cospi": cospi, "sinpi": lambda x: cospi(Fraction(1, 2) - x)}
+    scope |= {"log": lambda x: Fraction(decimal(x).ln()), "exp": lambda x: Fraction(decimal(x).exp())}
     spelt = LITERAL.sub(lambda found: f'N("{found[0]}")', text.strip())
     return decimal(Fraction(eval(spelt, scope)))
 
@@ -68,14 +69,6 @@ def decimal(x: Fraction) -> Decimal:
 def sqrt(x: Fraction) -> Fraction:
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
     return root if root * root == x else Fraction(decimal(x).sqrt())
-
-
-def log(x: Fraction) -> Fraction:
-    return Fraction(decimal(x).ln())
-
-
-def exp(x: Fraction) -> Fraction:
-    return Fraction(decimal(x).exp())
 
 
 def cospi(x: Fraction) -> Fraction:
@@ -175,11 +168,6 @@ def embedding(file: File, row: int, i: int, n: int) -> Vector:
 def run(model: SoftModel, word: list[int]) -> list[list[float]]:
     """The logits at every position, of the file that the model is written to."""
     return [[float(v) for v in row] for row in everywhere(read(dumps(model)), word)]
-
-
-def logits(file: File, word: list[int], at: int) -> Vector:
-    """The logits at a position."""
-    return everywhere(file, word)[at]
 
 
 def everywhere(file: File, word: list[int]) -> list[Vector]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from restrict.base.tensorfile import FLOATS, arrays_of
 from restrict.checker import soft
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
@@ -78,18 +79,11 @@ def encoded(array: Any, kind: str) -> bytes:
 
 def opened(content: bytes) -> Soft:
     """The parts of a file that :meth:`Soft.to_bytes` wrote."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     document = json.loads(header.pop("__metadata__")["restrict"])
-    arrays, types = {}, {}
-    for name, entry in header.items():
-        begin, stop = entry["data_offsets"]
-        raw, kind = content[end + begin : end + stop], entry["dtype"]
-        flat = np.frombuffer(raw, {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}[kind])
-        if kind == "BF16":
-            flat = (flat.astype("<u4") << 16).view("<f4")
-        arrays[name], types[name] = flat.astype(np.float64).reshape(entry["shape"]), kind
-    return Soft(document, arrays, types)
+    arrays = {name: array.astype(np.float64) for name, array in arrays_of(content, FLOATS)}
+    types = {name: entry["dtype"] for name, entry in header.items()}
+    return Soft(document, {name: arrays[name] for name in header}, types)
 
 
 # ---------------------------------------------------------------- random models
@@ -469,7 +463,7 @@ def spread(model: bytes, claim: Document, most: int = WORDS) -> tuple[Decimal, b
     """The largest difference between two outputs for inputs that agree with ``fixed``, and whether all were tried."""
     file = naive_soft.read(model)
     words, every = inputs(file.document, claim, most, len(model))
-    found = [naive_soft.logits(file, word, claim["position"]) for word in words]
+    found = [naive_soft.everywhere(file, word)[claim["position"]] for word in words]
     rows = [naive_soft.quantities(file, row, claim["quantity"]) for row in found]
     with localcontext() as context:
         context.prec = naive_soft.DIGITS
