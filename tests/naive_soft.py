@@ -7,7 +7,6 @@ is about, are those of doubles.
 import json
 import math
 import re
-import struct
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -15,13 +14,12 @@ from typing import Any
 
 from restrict.soft.models.format import dumps
 from restrict.soft.models.model import SoftModel
-from tests.naive_gpt2 import activated
+from tests.naive_gpt2 import activated, tensors_of
 
 Vector = list[Decimal]
 DIGITS = 60
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 LITERAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-CODES = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H"}
 
 
 @dataclass(frozen=True)
@@ -34,20 +32,8 @@ class File:
 
 def read(content: bytes) -> File:
     """The parts of a safetensors file."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    document = json.loads(header.pop("__metadata__")["restrict"])
-    tensors = {}
-    for name, entry in header.items():
-        begin, stop = entry["data_offsets"]
-        code = CODES[entry["dtype"]]
-        values = [v for (v,) in struct.iter_unpack("<" + code, content[end + begin : end + stop])]
-        if code == "H":
-            values = [struct.unpack("<f", struct.pack("<I", v << 16))[0] for v in values]
-        flat = [Decimal(v) for v in values]
-        shape = entry["shape"]
-        tensors[name] = flat if len(shape) == 1 else [flat[r * shape[1] : (r + 1) * shape[1]] for r in range(shape[0])]
-    return File(document, tensors)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return File(json.loads(header["__metadata__"]["restrict"]), tensors_of(content, Decimal))
 
 
 # ---------------------------------------------------------------- terms
