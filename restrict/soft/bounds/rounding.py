@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from restrict.base.arrays import Bools, Ints
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.soft.models.evaluate import activated, steepness
+from restrict.soft.models.evaluate import activated, embedded, steepness
 from restrict.soft.models.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel, visible
 
 U, V = 2.0**-24, 2.0**-53
@@ -174,13 +174,10 @@ def _with(gens: Floats, own: Floats) -> Floats:
 
 def _embedded(model: SoftModel, tokens: Ints, run: Pass) -> Ball:
     """Embeddings and positions; both may be rounded to the precision first."""
-    x, table = model.embed[tokens], model.positions.at(len(tokens))
+    x, table = embedded(model, tokens[None].astype(np.int64))[0], model.positions.at(len(tokens))
     size = np.abs(x)
     if table is not None and model.positions.combine == "add":
-        x, size = x + table, size + np.abs(table)
-    elif table is not None:
-        x = np.concatenate([x, table], axis=1)
-        size = np.abs(x)
+        size = np.abs(model.embed[tokens]) + np.abs(table)
     # A table of terms is rounded from the middle of an enclosure, so more than once.
     return known(x, size, run)
 
