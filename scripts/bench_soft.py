@@ -75,16 +75,16 @@ def bench_triples(options: argparse.Namespace) -> dict[str, Any]:
                        additive=seed // 12 % 2, gelu=seed // 24 % 2)  # fmt: skip
         for n in (3, 7):
             parts = prepare(model, n)
-            run = run_exchange(parts, allowed_tokens(parts), np.arange(n))
-            for k, (a, b) in enumerate(run.symbols):
+            _, pairs = run_exchange(parts, allowed_tokens(parts), np.arange(n))
+            for pair in pairs:
                 for i in range(n):
                     words = model.encode(rng.integers(0, len(model.alphabet), (24, n)))
                     first, second = words.copy(), words.copy()
-                    first[:, i], second[:, i] = a, b
+                    first[:, i], second[:, i] = pair.symbols
                     change = evaluate.activations(model, first) - evaluate.activations(model, second)
                     rest = np.arange(n) != i
-                    good = run.other[k][rest].holds(change[:, rest], 1e-11).all(axis=1)
-                    good &= run.own[k][[i]].holds(change[:, [i]], 1e-11).all(axis=1)
+                    good = pair.other[rest].holds(change[:, rest], 1e-11).all(axis=1)
+                    good &= pair.own[[i]].holds(change[:, [i]], 1e-11).all(axis=1)
                     tried, outside = tried + len(words), outside + int((~good).sum())
     print(f"{tried} random triples (model, input, exchange): {outside} outside their certified set")
     return {"tried": tried, "outside": outside}

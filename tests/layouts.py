@@ -1,13 +1,14 @@
 """Random weights with the names of TransformerLens, PyTorch and GPT-2, and their forward passes, by hand."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
 
 from tests import verdict_cases
-from tests.naive_gpt2 import Naive
+from tests.naive_gpt2 import Naive, activated
 
 Arrays = dict[str, Any]
 HEADS, DK = 2, 2
@@ -60,7 +61,7 @@ def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -
     """The logits at every position, written out from the two libraries' descriptions."""
     a, n = {name: x.astype(np.float64) for name, x in a.items()}, len(tokens)
     ours = "embed.W_E" in a
-    kind = config.get("act_fn", config.get("activation"))
+    act = np.vectorize(partial(activated, config.get("act_fn", config.get("activation"))))
 
     def norm(x: Any, name: str) -> Any:
         if config.get("normalization_type", "LN") is None:
@@ -68,15 +69,6 @@ def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -
         x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
         ends = ("w", "b") if ours else ("weight", "bias")
         return x * a.get(f"{name}.{ends[0]}", 1) + a.get(f"{name}.{ends[1]}", 0)
-
-    def act(x: Any) -> Any:
-        if kind == "gelu":
-            return x / 2 * np.vectorize(math.erfc)(-x / math.sqrt(2))
-        return (
-            np.maximum(x, 0)
-            if kind == "relu"
-            else x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-        )
 
     x = a["embed.W_E" if ours else "embed.weight"][tokens] + a["pos_embed.W_pos" if ours else "pos"][:n]
     for at in range(sum(name.endswith(("attn.W_Q", "in_proj_weight")) for name in a)):

@@ -12,6 +12,34 @@ from typing import Any
 Rows = list[list[float]]
 
 
+def activated(kind: str, x: float) -> float:
+    """ReLU, or one of the two GELUs."""
+    if kind == "relu":
+        return max(x, 0.0)
+    if kind == "gelu":
+        return x / 2 * math.erfc(-x / math.sqrt(2))
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+CODES = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H"}
+
+
+def tensors_of(content: bytes, number: Any = float) -> dict[str, Any]:
+    """The tensors of a safetensors file, as lists of rows or of numbers."""
+    end = 8 + struct.unpack("<Q", content[:8])[0]
+    found: dict[str, Any] = {}
+    for name, entry in json.loads(content[8:end]).items():
+        if name == "__metadata__":
+            continue
+        a, b = (end + at for at in entry["data_offsets"])
+        values = [v for (v,) in struct.iter_unpack("<" + CODES[entry["dtype"]], content[a:b])]
+        if entry["dtype"] == "BF16":
+            values = [struct.unpack("<f", struct.pack("<I", v << 16))[0] for v in values]
+        flat, width = list(map(number, values)), entry["shape"][-1]
+        found[name] = [flat[r : r + width] for r in range(0, len(flat), width)] if len(entry["shape"]) == 2 else flat
+    return found
+
+
 class Naive:
     """A checkpoint with its configuration."""
 
@@ -19,16 +47,8 @@ class Naive:
     exp: Any = staticmethod(math.exp)
 
     def __init__(self, content: bytes, config: dict[str, Any]) -> None:
-        size = struct.unpack("<Q", content[:8])[0]
-        self.tensors: dict[str, Any] = {}
-        for name, entry in json.loads(content[8 : 8 + size]).items():
-            if name == "__metadata__":
-                continue
-            a, b = (8 + size + at for at in entry["data_offsets"])
-            flat = [x for (x,) in struct.iter_unpack("<d" if entry["dtype"] == "F64" else "<f", content[a:b])]
-            width = entry["shape"][-1]
-            rows = [flat[at : at + width] for at in range(0, len(flat), width)]
-            self.tensors[name.removeprefix("transformer.")] = rows if len(entry["shape"]) == 2 else flat
+        found = tensors_of(content)
+        self.tensors: dict[str, Any] = {name.removeprefix("transformer."): a for name, a in found.items()}
         self.config, self.d = config, len(self.tensors["wte.weight"][0])
         self.epsilon: Any = float(config.get("layer_norm_epsilon", 0))
         # Words have symbols and beginnings in common: what depends on these alone is computed once.
@@ -51,11 +71,7 @@ class Naive:
         return list(zip(zip(*weight, strict=True), bias, strict=True))
 
     def act(self, x: float) -> float:
-        if self.config["activation_function"] == "relu":
-            return max(x, 0.0)
-        if self.config["activation_function"] == "gelu":
-            return x / 2 * math.erfc(-x / math.sqrt(2))
-        return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+        return activated(self.config["activation_function"], x)
 
     @property
     def post(self) -> bool:

@@ -7,7 +7,6 @@ is about, are those of doubles.
 import json
 import math
 import re
-import struct
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -15,12 +14,12 @@ from typing import Any
 
 from restrict.soft.models.format import dumps
 from restrict.soft.models.model import SoftModel
+from tests.naive_gpt2 import activated, tensors_of
 
 Vector = list[Decimal]
 DIGITS = 60
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 LITERAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-CODES = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H"}
 
 
 @dataclass(frozen=True)
@@ -33,20 +32,8 @@ class File:
 
 def read(content: bytes) -> File:
     """The parts of a safetensors file."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
-    document = json.loads(header.pop("__metadata__")["restrict"])
-    tensors = {}
-    for name, entry in header.items():
-        begin, stop = entry["data_offsets"]
-        code = CODES[entry["dtype"]]
-        values = [v for (v,) in struct.iter_unpack("<" + code, content[end + begin : end + stop])]
-        if code == "H":
-            values = [struct.unpack("<f", struct.pack("<I", v << 16))[0] for v in values]
-        flat = [Decimal(v) for v in values]
-        shape = entry["shape"]
-        tensors[name] = flat if len(shape) == 1 else [flat[r * shape[1] : (r + 1) * shape[1]] for r in range(shape[0])]
-    return File(document, tensors)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return File(json.loads(header["__metadata__"]["restrict"]), tensors_of(content, Decimal))
 
 
 # ---------------------------------------------------------------- terms
@@ -54,8 +41,9 @@ def read(content: bytes) -> File:
 
 def term(text: str, i: int, n: int) -> Decimal:
     """A term's value: Python's own grammar on exact fractions, each literal taken from its text."""
-    functions = {"sqrt": sqrt, "log": log, "exp": exp, "cospi": cospi, "sinpi": lambda x: cospi(Fraction(1, 2) - x)}
-    scope = {"N": Fraction, "i": Fraction(i), "n": Fraction(n), "__builtins__": {}, **functions}
+    scope: dict[str, Any] = {"N": Fraction, "i": Fraction(i), "n": Fraction(n), "__builtins__": {}}
+    scope |= {"sqrt": sqrt, "cospi": cospi, "sinpi": lambda x: cospi(Fraction(1, 2) - x)}
+    scope |= {"log": lambda x: Fraction(decimal(x).ln()), "exp": lambda x: Fraction(decimal(x).exp())}
     spelt = LITERAL.sub(lambda found: f'N("{found[0]}")', text.strip())
     return decimal(Fraction(eval(spelt, scope)))
 
@@ -67,14 +55,6 @@ def decimal(x: Fraction) -> Decimal:
 def sqrt(x: Fraction) -> Fraction:
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
     return root if root * root == x else Fraction(decimal(x).sqrt())
-
-
-def log(x: Fraction) -> Fraction:
-    return Fraction(decimal(x).ln())
-
-
-def exp(x: Fraction) -> Fraction:
-    return Fraction(decimal(x).exp())
 
 
 def cospi(x: Fraction) -> Fraction:
@@ -96,8 +76,8 @@ def sees(mask: str, i: int, j: int) -> bool:
 
 
 def affine(matrix: list[Vector], x: Vector, bias: Vector | None = None) -> Vector:
-    rows = [sum((w * v for w, v in zip(row, x, strict=True)), Decimal(0)) for row in matrix]
-    return rows if bias is None else [a + b for a, b in zip(rows, bias, strict=True)]
+    rows: Vector = [sum(w * v for w, v in zip(row, x, strict=True)) for row in matrix]
+    return rows if bias is None else plus(rows, bias)
 
 
 def plus(a: Vector, b: Vector) -> Vector:
@@ -134,18 +114,9 @@ def attend(file: File, name: str, head: dict[str, Any], x: list[Vector], i: int)
     return affine(parts[f"{name}.output"], read)
 
 
-def activated(kind: str, x: Decimal) -> Decimal:
-    if kind == "relu":
-        return max(x, Decimal(0))
-    z = float(x)
-    if kind == "gelu":
-        return x * Decimal(0.5 * (1 + math.erf(z / math.sqrt(2))))
-    return x * Decimal(0.5 * (1 + math.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3))))
-
-
 def run_layer(file: File, number: int, layer: dict[str, Any], x: list[Vector]) -> list[Vector]:
     name, parts = f"layers.{number}", file.tensors
-    kind, eps = layer.get("norm", "none"), layer.get("eps", "0")
+    kind, eps, smooth = layer.get("norm", "none"), layer.get("eps", "0"), "gelu" in layer.get("activation", "")
     u = [normed(file, f"{name}.norm1", eps, v) for v in x] if kind == "pre" else x
     found = []
     for i, old in enumerate(x):
@@ -157,7 +128,7 @@ def run_layer(file: File, number: int, layer: dict[str, Any], x: list[Vector]) -
         if f"{name}.ffn.in" in parts:
             z = normed(file, f"{name}.norm2", eps, y) if kind == "pre" else y
             sums = affine(parts[f"{name}.ffn.in"], z, parts.get(f"{name}.ffn.in_bias"))
-            inner = [activated(layer.get("activation", "relu"), v) for v in sums]
+            inner = [Decimal(activated(layer["activation"], float(v))) if smooth else max(v, Decimal(0)) for v in sums]
             y = plus(y, affine(parts[f"{name}.ffn.out"], inner, parts.get(f"{name}.ffn.out_bias")))
             if kind == "post":
                 y = normed(file, f"{name}.norm2", eps, y)
@@ -183,11 +154,6 @@ def embedding(file: File, row: int, i: int, n: int) -> Vector:
 def run(model: SoftModel, word: list[int]) -> list[list[float]]:
     """The logits at every position, of the file that the model is written to."""
     return [[float(v) for v in row] for row in everywhere(read(dumps(model)), word)]
-
-
-def logits(file: File, word: list[int], at: int) -> Vector:
-    """The logits at a position."""
-    return everywhere(file, word)[at]
 
 
 def everywhere(file: File, word: list[int]) -> list[Vector]:

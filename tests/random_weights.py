@@ -14,6 +14,8 @@ import numpy as np
 from numpy.random import Generator
 from safetensors.numpy import save_file
 
+from tests.naive_soft import affine, plus, sees
+
 Vector = list[Fraction]
 MASKS = ("none", "past", "strict_past", "future", "strict_future")
 
@@ -89,30 +91,25 @@ class Reference:
             for h, head in enumerate(layer["heads"]):
                 w = {r: t[f"layers.{at}.heads.{h}.{r}"] for r in ("query", "key", "value", "output")}
                 for i in range(len(stream)):
-                    seen = [j for j in range(len(stream)) if visible(head["mask"], i, j)]
+                    seen = [j for j in range(len(stream)) if sees(head["mask"], i, j)]
                     if not seen:
                         continue
-                    query = apply(w["query"], stream[i])
-                    scores = [dot(query, apply(w["key"], stream[j])) for j in seen]
+                    query = affine(w["query"], stream[i])
+                    scores = affine([affine(w["key"], stream[j]) for j in seen], query)
                     best = [j for j, s in zip(seen, scores, strict=True) if s == max(scores)]
                     j = best[0] if head["ties"] == "left" else best[-1]
-                    new[i] = plus(new[i], apply(w["output"], apply(w["value"], stream[j])))
+                    new[i] = plus(new[i], affine(w["output"], affine(w["value"], stream[j])))
             stream = new
             if f"layers.{at}.ffn.in" in t:
                 stream = [plus(x, self.ffn(f"layers.{at}.ffn", x)) for x in stream]
-        logits = [apply(t["unembed"], x) for x in stream]
-        if "unembed_bias" in t:
-            logits = [plus(row, t["unembed_bias"]) for row in logits]
+        logits = [affine(t["unembed"], x, t.get("unembed_bias")) for x in stream]
         return [c["output"]["labels"][row.index(max(row))] for row in logits]
 
     def ffn(self, place: str, x: Vector) -> Vector:
         """The feed-forward network."""
         t = self.tensors
-        inner = apply(t[f"{place}.in"], x)
-        if f"{place}.in_bias" in t:
-            inner = plus(inner, t[f"{place}.in_bias"])
-        out = apply(t[f"{place}.out"], [max(v, Fraction(0)) for v in inner])
-        return plus(out, t[f"{place}.out_bias"]) if f"{place}.out_bias" in t else out
+        inner = affine(t[f"{place}.in"], x, t.get(f"{place}.in_bias"))
+        return affine(t[f"{place}.out"], [max(v, Fraction(0)) for v in inner], t.get(f"{place}.out_bias"))
 
 
 def exact(array: Any, denominator: int) -> Any:
@@ -120,23 +117,3 @@ def exact(array: Any, denominator: int) -> Any:
     if array.ndim == 0:
         return Fraction(array.item()) / denominator
     return [exact(np.asarray(part), denominator) for part in array]
-
-
-def visible(mask: str, i: int, j: int) -> bool:
-    """The mask."""
-    return {"none": True, "past": j <= i, "strict_past": j < i, "future": j >= i, "strict_future": j > i}[mask]
-
-
-def dot(x: Vector, y: Vector) -> Fraction:
-    """The inner product."""
-    return sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0))
-
-
-def apply(matrix: list[Vector], x: Vector) -> Vector:
-    """Matrix times vector."""
-    return [dot(row, x) for row in matrix]
-
-
-def plus(x: Vector, y: Vector) -> Vector:
-    """The sum."""
-    return [a + b for a, b in zip(x, y, strict=True)]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from restrict.base.tensorfile import FLOATS, arrays_of
 from restrict.checker import soft
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.main import verify
@@ -78,18 +79,11 @@ def encoded(array: Any, kind: str) -> bytes:
 
 def opened(content: bytes) -> Soft:
     """The parts of a file that :meth:`Soft.to_bytes` wrote."""
-    end = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:end])
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     document = json.loads(header.pop("__metadata__")["restrict"])
-    arrays, types = {}, {}
-    for name, entry in header.items():
-        begin, stop = entry["data_offsets"]
-        raw, kind = content[end + begin : end + stop], entry["dtype"]
-        flat = np.frombuffer(raw, {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}[kind])
-        if kind == "BF16":
-            flat = (flat.astype("<u4") << 16).view("<f4")
-        arrays[name], types[name] = flat.astype(np.float64).reshape(entry["shape"]), kind
-    return Soft(document, arrays, types)
+    arrays = {name: array.astype(np.float64) for name, array in arrays_of(content, FLOATS)}
+    types = {name: entry["dtype"] for name, entry in header.items()}
+    return Soft(document, {name: arrays[name] for name in header}, types)
 
 
 # ---------------------------------------------------------------- random models
@@ -269,26 +263,38 @@ def shrink_epsilon(rng: Generator, made: Soft, claim: Document) -> bool:
     return True
 
 
-@operator
-def spell_epsilon_otherwise(rng: Generator, made: Soft, claim: Document) -> bool:
-    text = claim["epsilon"]
-    claim["epsilon"] = pick(
-        rng, (text + "\n", " " + text, "0.9", "1e-9", "1e0", "\u0663", "1_0", "0x1", "+1", text + "/1", "inf")
-    )
-    return True
+SPELT = ("1\n", " 1", "0.9", "1e-9", "1e0", "\u0663", "1_0", "0x1", "+1", "1/2/1", "inf")
+"""Numbers and what is none, in place of epsilon."""
 
 
 @operator
-def move_a_fixed_token(rng: Generator, made: Soft, claim: Document) -> bool:
-    if not claim["fixed"]:
-        return False
-    pick(rng, claim["fixed"])[0] = int(rng.integers(claim["n"] + 1))
+def change_a_text(rng: Generator, made: Soft, claim: Document) -> bool:
+    """Epsilon, a scale, a constant of LayerNorm or a term becomes another one, or one with a character wrong."""
+    layers, terms = made.document["layers"], made.document["position"].get("terms", [])
+    scales = (*SCALES, "i", "9**64**64", "1/(n-3)", "(1.00000000000000000001-1)*10**22")
+    held: list[list[tuple[Any, Any, tuple[str, ...]]]] = [
+        [(claim, "epsilon", SPELT)],
+        [(head, "scale", scales) for layer in layers for head in layer["heads"]],
+        [(holder, "eps", ("0", "-0.5", "-1e-400", "1e-30", "n", "10", "1/0"))
+         for holder in (*layers, made.document.get("final_norm", {})) if "eps" in holder],
+        [(terms, at, TERMS) for at in range(len(terms))],
+    ]  # fmt: skip
+    holder, key, choices = pick(rng, pick(rng, [listed for listed in held if listed]))
+    text = pick(rng, choices)
+    spot = int(rng.integers(len(text) + 1))
+    edits = (text[:spot] + pick(rng, "0123456789.e+-*/%()in= ") + text[spot:], text[: max(spot - 1, 0)] + text[spot:])
+    holder[key] = pick(rng, (text, text, text, *edits))
     return True
 
 
 @operator
 def fix_a_token(rng: Generator, made: Soft, claim: Document) -> bool:
-    claim["fixed"].append([int(rng.integers(claim["n"])), pick(rng, made.document["alphabet"])])
+    """One more, or one elsewhere."""
+    at = int(rng.integers(claim["n"] + 1))
+    if claim["fixed"] and chance(rng, 0.5):
+        pick(rng, claim["fixed"])[0] = at
+    else:
+        claim["fixed"].append([at, pick(rng, made.document["alphabet"])])
     return True
 
 
@@ -310,11 +316,11 @@ def claim_a_smaller_norm(rng: Generator, made: Soft, claim: Document) -> bool:
 
 
 @operator
-def exchange_two_norms(rng: Generator, made: Soft, claim: Document) -> bool:
-    if len(claim["norms"]) < 2:
-        return False
-    a, b = pick(rng, claim["norms"]), pick(rng, claim["norms"])
-    claim["norms"][a], claim["norms"][b] = claim["norms"][b], claim["norms"][a]
+def exchange_two(rng: Generator, made: Soft, claim: Document) -> bool:
+    """Norms or tensors."""
+    of = made.tensors if len(claim["norms"]) < 2 or chance(rng, 0.5) else claim["norms"]
+    a, b = pick(rng, of), pick(rng, of)
+    of[a], of[b] = of[b], of[a]
     return True
 
 
@@ -357,21 +363,9 @@ def drop_a_tensor(rng: Generator, made: Soft, claim: Document) -> bool:
 
 @operator
 def add_a_tensor(rng: Generator, made: Soft, claim: Document) -> bool:
-    known = (
-        "layers.0.attention_bias",
-        "layers.0.heads.0.query_bias",
-        "layers.0.heads.0.output_bias",
-        "final_norm.weight",
-    )
-    names = (
-        *known,
-        "layers.0.ffn.in",
-        "layers.9.attention_bias",
-        "position",
-        "unembed_bias",
-        "layers.0.norm1.weight",
-        "x",
-    )
+    places = ("attention_bias", "heads.0.query_bias", "heads.0.output_bias", "ffn.in", "norm1.weight")
+    names = (*(f"layers.0.{at}" for at in places), "layers.9.attention_bias", "final_norm.weight", "position",
+             "unembed_bias", "x")  # fmt: skip
     name = pick(rng, names)
     like = pick(rng, made.tensors)
     new = name not in made.tensors
@@ -380,52 +374,8 @@ def add_a_tensor(rng: Generator, made: Soft, claim: Document) -> bool:
 
 
 @operator
-def exchange_two_tensors(rng: Generator, made: Soft, claim: Document) -> bool:
-    a, b = pick(rng, made.tensors), pick(rng, made.tensors)
-    made.tensors[a], made.tensors[b] = made.tensors[b], made.tensors[a]
-    return True
-
-
-@operator
 def change_a_type(rng: Generator, made: Soft, claim: Document) -> bool:
     made.types[pick(rng, made.tensors)] = pick(rng, ("F32", "F16", "BF16", "F64"))
-    return True
-
-
-def one_head(rng: Generator, made: Soft) -> Document:
-    """A head's description, or an empty one."""
-    heads = [head for layer in made.document["layers"] for head in layer["heads"]]
-    return pick(rng, heads) if heads else {}
-
-
-@operator
-def change_the_scale(rng: Generator, made: Soft, claim: Document) -> bool:
-    one_head(rng, made)["scale"] = pick(
-        rng, (*SCALES, "i", "9**64**64", "1/(n-3)", "(1.00000000000000000001-1)*10**22")
-    )
-    return True
-
-
-@operator
-def change_eps(rng: Generator, made: Soft, claim: Document) -> bool:
-    holders = [layer for layer in made.document["layers"] if "eps" in layer]
-    holders += [made.document["final_norm"]] if "final_norm" in made.document else []
-    if not holders:
-        return False
-    pick(rng, holders)["eps"] = pick(rng, ("0", "-0.5", "-1e-400", "1e-30", "n", "10", "1/0"))
-    return True
-
-
-@operator
-def change_a_term(rng: Generator, made: Soft, claim: Document) -> bool:
-    terms = made.document["position"].get("terms")
-    if not terms:
-        return False
-    at = int(rng.integers(len(terms)))
-    text = terms[at]
-    spot = int(rng.integers(len(text) + 1))
-    edits = (text[:spot] + pick(rng, "0123456789.e+-*/%()in= ") + text[spot:], text[: max(spot - 1, 0)] + text[spot:])
-    terms[at] = pick(rng, (*TERMS, *edits))
     return True
 
 
@@ -447,7 +397,8 @@ BY_SHAPE = {
     "change the claim": ("epsilon", "norms", "quantity", "model"),
 }
 OPERATORS |= {name: by_shape_in(*parts) for name, parts in BY_SHAPE.items()}
-TURNS = [*OPERATORS, *BY_SHAPE, *BY_SHAPE, "flip a bit of the model", "flip a bit of the certificate"]
+FLIPS = ("flip a bit of the model", "flip a bit of the certificate")
+TURNS = [*OPERATORS, *["change a text"] * 3, *BY_SHAPE, *BY_SHAPE, *FLIPS]
 
 
 def mutate(rng: Generator, model: bytes, certificate: bytes) -> tuple[str, bytes, bytes] | None:
@@ -512,7 +463,7 @@ def spread(model: bytes, claim: Document, most: int = WORDS) -> tuple[Decimal, b
     """The largest difference between two outputs for inputs that agree with ``fixed``, and whether all were tried."""
     file = naive_soft.read(model)
     words, every = inputs(file.document, claim, most, len(model))
-    found = [naive_soft.logits(file, word, claim["position"]) for word in words]
+    found = [naive_soft.everywhere(file, word)[claim["position"]] for word in words]
     rows = [naive_soft.quantities(file, row, claim["quantity"]) for row in found]
     with localcontext() as context:
         context.prec = naive_soft.DIGITS

@@ -1,5 +1,6 @@
 """Formulas as softmax transformers: exact at every position, every Boolean within its certified bound."""
 
+import itertools
 import json
 import shlex
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.page_examples import run_examples
 from tests.random_counting import random_in
 
 AB = ["0", "1"]
+DECODERS = ("Theorem 13", "Theorem 16", "Theorem 21", "Corollary 18", "Corollary 23")
 WAYS = [("temperature", False), ("positions", False), ("temperature", True), ("positions", True)]
 
 
@@ -117,29 +119,15 @@ def test_a_model_that_is_not_sharp_enough_is_wrong() -> None:
         assert measure(dull, all_words(2, 6)).wrong.any(), text
 
 
-def test_the_file_holds_the_model(tmp_path: Path) -> None:
-    compiled = compile_soft("odd(#past 1) and 1 since 0", AB)
-    again = loads(dumps(compiled.model), "x")
-    words = all_words(2, 5)
-    assert np.array_equal(evaluate.logits(again, words), evaluate.logits(compiled.model, words))
-    assert dumps(again) == dumps(compiled.model)
-
-
 def test_parameters_do_not_depend_on_the_length_and_decoders_not_on_n() -> None:
     for compiled in compiled_at_random(9, 4):
         used = {term.text for term in compiled.model.positions.terms}
         masks = {head.mask for layer in compiled.model.layers for head in layer.heads}
         scales = {head.scale.text for layer in compiled.model.layers for head in layer.heads}
-        if compiled.budget.theorem.split(" (")[0] in (
-            "Theorem 13",
-            "Theorem 16",
-            "Theorem 21",
-            "Corollary 18",
-            "Corollary 23",
-        ):
+        if compiled.budget.theorem.split(" (")[0] in DECODERS:
             assert masks <= {"past"}
             assert not any("n" in text for text in used)
-        if compiled.budget.theorem.endswith("(b)") or compiled.budget.theorem.endswith("(d)"):
+        if compiled.budget.theorem.endswith(("(b)", "(d)")):
             assert scales <= {"1"}
         else:
             assert all(max(abs(Term(text).column(n)).max() for text in used) <= 1.0 for n in (1, 5, 40) if used)
@@ -241,42 +229,27 @@ def test_bounds_hold_against_direct_sums() -> None:
         count = u[:, None]
         gaps = 2.125 * n**3 * (n - 1) * (u - count) ** 2 / (n * count * u**2.0)
         assert (np.exp(-gaps).sum(axis=1) - 1).max() <= Lookup(2.125).odds(n, 0.0)
-    for bound in (
-        Nearest(2, 0.03, "harmonic"),
-        Nearest(1, 0.01, "share"),
-        Nearest(1, 0.01, "integer"),
-        Neighbour(True),
-        Neighbour(False),
-        Exists(),
-        Threshold(5.0),
-        Threshold(5.0, 4 / 3, 4),
-        Lookup(2.125),
-        Lookup(4.0, 3.0),
-    ):
-        for unit in UNITS.values():
-            row = [bound.deviation(n, unit) for n in (64, 65, 100, 400, 1000, 10**5)]
-            assert row == sorted(row)
+    nearest = Nearest(2, 0.03, "harmonic"), Nearest(1, 0.01, "share"), Nearest(1, 0.01, "integer")
+    others = Exists(), Threshold(5.0), Threshold(5.0, 4 / 3, 4), Lookup(2.125), Lookup(4.0, 3.0)
+    for bound, unit in itertools.product((*nearest, *map(Neighbour, (True, False)), *others), UNITS.values()):
+        row = [bound.deviation(n, unit) for n in (64, 65, 100, 400, 1000, 10**5)]
+        assert row == sorted(row)
 
 
 def test_the_command_compiles_verifies_and_runs(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / "parity.safetensors"
-    out = shell.good(
-        "compile", "odd(#past 1)", "--alphabet", "0,1", "--to", "soft", "-o", file, "--verify", 6, "-n", 40
-    )
-    assert "3 heads in 3 layers" in out
-    assert "(Theorem 20 (a))" in out
-    assert "1/tau = 17/8*n**3" in out
-    assert "equal to the evaluator on all 126 words of up to 6 symbols" in out
-    assert "float32: right up to n = " in out
+    usual = "--alphabet", "0,1", "--to", "soft", "-o", file
+    out = shell.good("compile", "odd(#past 1)", *usual, "--verify", 6, "-n", 40)
+    for said in ("3 heads in 3 layers", "(Theorem 20 (a))", "1/tau = 17/8*n**3", "float32: right up to n = ",
+                 "equal to the evaluator on all 126 words of up to 6 symbols"):  # fmt: skip
+        assert said in out
     assert "0110: reject" in shell.good("soft", "run", file, "0110", "--float32")
     assert "0100: accept" in shell.good("soft", "run", file, "0100", "--float32")
-    found = json.loads(
-        shell.good("compile", "1 since 0", "--alphabet", "0,1", "--to", "soft", "-o", file, "--decoder", "--json")
-    )
+    found = json.loads(shell.good("compile", "1 since 0", *usual, "--decoder", "--json"))
     assert found["theorem"] == "Theorem 16 (a)"
     assert found["heads"][0]["serves"] == ["1 since 0"]
     assert found["deviation_at_every_n"] < 0.25
-    shell.bad(2, "compile", "next 1", "--alphabet", "0,1", "--to", "soft", "-o", file, "--decoder")
+    shell.bad(2, "compile", "next 1", *usual, "--decoder")
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--to", "soft")
     shell.bad(2, "compile", "1", "--alphabet", "0,1", "--decoder", "-o", file)
     shell.bad(2, "compile", "odd(#past 1)", "--alphabet", "0,1")
@@ -290,7 +263,11 @@ def test_a_run_beyond_what_is_certified_is_not_silent(shell: Shell, tmp_path: Pa
     model = loads(file.read_bytes(), "x")
     limit = model.certified["float32"]
     assert 300 < limit < model.certified["float64"]
-    assert model.certified == compile_soft("odd(#past 1)", AB).model.certified
+    compiled = compile_soft("odd(#past 1)", AB).model
+    assert model.certified == compiled.certified
+    assert dumps(model) == dumps(compiled) == file.read_bytes()
+    words = all_words(2, 5)
+    assert np.array_equal(evaluate.logits(model, words), evaluate.logits(compiled, words))
     for length, flags, warned in ((limit, ["--float32"], 0), (limit + 1, ["--float32"], 1), (limit + 1, [], 0)):
         found = shell("soft", "run", file, "1" * length, *flags)
         assert (found.code, found.err.count("warning")) == (0, warned)

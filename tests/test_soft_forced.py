@@ -21,7 +21,7 @@ from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph
 from restrict.soft.trained.model import Trained, forward, load, shifted
 from restrict.soft.trained.wrong import logits
 from tests import generator, verdict_cases
-from tests.commands import typed
+from tests.commands import failed, succeeded
 from tests.fuzzing.meaning import Meaning
 from tests.marks import heavy_after
 from tests.near_claims import biased
@@ -181,17 +181,15 @@ def test_that_one_of_two_labels_is_the_greatest_is_no_decision(found: Forced) ->
 
 def test_the_command_line(tmp_path: Path) -> None:
     file, certificate = str(TRAINED / "tomita2-1l1h16d.safetensors"), str(tmp_path / "forced.json")
-    found = typed("soft", "certify", file, "-n", "9", "--label", "0", "-o", certificate)
-    assert (found.exit_code, "s VERIFIED forced n=9" in found.output) == (0, True)
-    assert typed("check", file, certificate).exit_code == 0
-    found = typed("soft", "certify", file, "-n", "3", "--fix", "1:1,2:0,3:1", "--label", "all", "--json")
+    found = succeeded("soft", "certify", file, "-n", "9", "--label", "0", "-o", certificate)
+    assert "s VERIFIED forced n=9" in found.output
+    succeeded("check", file, certificate)
+    found = succeeded("soft", "certify", file, "-n", "3", "--fix", "1:1,2:0,3:1", "--label", "all", "--json")
     assert json.loads(found.stdout)["fixed"] == [[1, 1], [2, 0], [3, 1]]
-    assert found.exit_code == 0
-    for more in (["--fix", "1:x"], ["--fix", "4:1"], ["--fix", "0:1"], ["--label", "x"], ["--position", "1"]):
-        assert isinstance(typed("soft", "certify", file, "-n", "3", *more).exception, UsageError)
-    assert isinstance(typed("soft", "certify", "parity", "-n", "3").exception, UsageError)
-    wrong = typed("soft", "certify", "parity", "-n", "3", "--epsilon", "0.5", "--label", "1")
-    assert isinstance(wrong.exception, UsageError)
+    for more in ("--fix 1:x", "--fix 4:1", "--fix 0:1", "--label x", "--position 1"):
+        failed(UsageError, "soft", "certify", file, "-n", "3", *more.split())
+    for more in ("", "--epsilon 0.5 --label 1"):
+        failed(UsageError, "soft", "certify", "parity", "-n", "3", *more.split())
 
 
 def test_a_word_that_no_input_has(found: Forced) -> None:

@@ -1,6 +1,7 @@
 """The bound on float32 holds for many orders of summation, in numpy and in torch, and the bound on float64 for both."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,7 @@ from restrict.soft.importers import Options, import_weights
 from restrict.soft.models import evaluate
 from restrict.soft.models.known import first, parity, random
 from restrict.soft.models.model import SoftModel
+from restrict.soft.models.terms import Term
 from tests.marks import heavy_after
 from tests.naive_soft import run as naive
 from tests.test_soft_import import encoder_arrays
@@ -75,9 +77,7 @@ class Shuffled:
         if kind == "relu":
             return np.maximum(x, F(0))
         if kind == "gelu":
-            return (
-                x * F(0.5) * (F(1) + np.array([math.erf(t) for t in (x * F(0.5**0.5)).flat], dtype=F).reshape(x.shape))
-            )
+            return x * F(0.5) * (F(1) + np.vectorize(math.erf, otypes=[F])(x * F(0.5**0.5)))
         return F(0.5) * x * (F(1) + np.tanh(F(math.sqrt(2 / math.pi)) * (x + F(0.044715) * (x * x * x))))
 
     def run(self, word: Any) -> Any:
@@ -209,13 +209,10 @@ def test_numbers_that_are_flushed_to_zero_stay_inside(seed: int) -> None:
 
 def test_a_weight_that_is_flushed_to_zero_is_not_certain() -> None:
     """The read-out is `1e-39 x - 0.05` with an `x` of 1e38: without the weight the sign is another one."""
-    import dataclasses
-
     model = models()["tomita2-1l1h16d"]
-    output = dataclasses.replace(
-        model.output, unembed=np.full_like(model.output.unembed, 1e-39), bias=np.full(len(model.output.unembed), -0.05)
-    )
-    large = dataclasses.replace(model, embed=np.full_like(model.embed, 1e36), layers=(), final_norm=None, output=output)
+    rows = np.full_like(model.output.unembed, 1e-39)
+    output = replace(model.output, unembed=rows, bias=np.full(len(rows), -0.05))
+    large = replace(model, embed=np.full_like(model.embed, 1e36), layers=(), final_norm=None, output=output)
     found = as_executed(large, model.encode([["1", "0"]])[0])
     assert (found.error >= 1e-3 * 0.9).all()
 
@@ -255,14 +252,10 @@ def test_what_is_certain_is_decided_by_the_margin() -> None:
 
 def test_an_almost_constant_vector_has_no_bound() -> None:
     """Centred entries of the size of a rounding, and no epsilon: the variance that is computed may be 0."""
-    import dataclasses
-
-    from restrict.soft.models.terms import Term
-
     model = models()["encoder-relu-True"]
-    norm = dataclasses.replace(model.layers[0].norm1, eps=Term("0"))
-    layer = dataclasses.replace(model.layers[0], norm1=norm)
-    flat = dataclasses.replace(model, embed=np.full_like(model.embed, 1.0) + 1e-9 * model.embed, layers=(layer,))
+    norm = replace(model.layers[0].norm1, eps=Term("0"))
+    layer = replace(model.layers[0], norm1=norm)
+    flat = replace(model, embed=np.full_like(model.embed, 1.0) + 1e-9 * model.embed, layers=(layer,))
     assert np.isinf(as_executed(flat, [0, 1]).error).any()
     assert not as_executed(flat, [0, 1]).certain.all()
 

@@ -58,8 +58,10 @@ def averaged(weights: tuple[Floats, Floats], keys: Keys, seen: Bools) -> Enclosu
     box = reach @ np.abs(off) + spread + rounding
     ball = reach @ norms(off) + spread_ball + norms(rounding)
     last = 4 * U * (np.abs(g) + np.abs(part))
-    found = Enclosure(g + part, above(box + last, n), above(ball + norms(last), n)).tightened()
-    found = _cut(found, keys.everything)
+    found, outer = Enclosure(g + part, above(box + last, n), above(ball + norms(last), n)).tightened(), keys.everything
+    low, high = np.maximum(found.low, outer.low), np.minimum(found.high, outer.high)
+    # Both contain the exact values, so low <= high, up to rounding that they already allow for.
+    found = _between(found, low, np.maximum(low, high), outer)
     nothing = ~seen.any(axis=1)
     if nothing.any():
         found.centre[nothing], found.box[nothing], found.ball[nothing] = 0.0, 0.0, 0.0
@@ -73,14 +75,6 @@ def weighted(most: Floats, v: Enclosure) -> tuple[Floats, Floats]:
     box = np.minimum(t + most @ np.maximum(v.box - t, 0), most @ v.box)
     ball = np.minimum(t_ball + most @ np.maximum(v.ball - t_ball, 0), most @ v.ball)
     return box, ball
-
-
-def _cut(x: Enclosure, outer: Enclosure) -> Enclosure:
-    """``x`` (..., d) cut to another set (d,) that also contains what is meant."""
-    low, high = np.maximum(x.low, outer.low), np.minimum(x.high, outer.high)
-    # Both contain the exact value, so low <= high, up to rounding that they already allow for.
-    high = np.maximum(low, high)
-    return _between(x, low, high, outer)
 
 
 def _between(x: Enclosure, low: Floats, high: Floats, outer: Enclosure | None = None) -> Enclosure:

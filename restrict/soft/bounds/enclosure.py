@@ -10,7 +10,7 @@ fused operations, has an error of at most ``gamma_k = k u / (1 - k u)`` times th
 covers underflow. Invariant: radii are finite and at least 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,11 @@ def exactly(centre: Floats) -> Enclosure:
     return Enclosure(centre, np.zeros_like(centre), np.zeros(centre.shape[:-1]))
 
 
+def rounded(centre: Floats, box: Floats, ball: Floats, k: int) -> Enclosure:
+    """The set with these radii, which were computed by at most ``k`` additions and products."""
+    return Enclosure(centre, above(box, k), above(ball, k)).tightened()
+
+
 def around(centre: Floats, error: Floats) -> Enclosure:
     """Vectors known up to ``error`` in each entry."""
     return Enclosure(centre, above(error), norms(error)).tightened()
@@ -130,17 +135,8 @@ def where(first: Bools, a: Enclosure, b: Enclosure) -> Enclosure:
     return Enclosure(np.where(wide, a.centre, b.centre), np.where(wide, a.box, b.box), np.where(first, a.ball, b.ball))
 
 
-def stack(parts: list[Enclosure]) -> Enclosure:
-    """Sets side by side along a new first axis."""
-    return _joined(np.stack, parts)
-
-
-def concatenate(parts: list[Enclosure]) -> Enclosure:
-    """Sets one after the other along the first axis."""
-    return _joined(np.concatenate, parts)
-
-
-def _joined(join: Callable[[list[Floats]], Floats], parts: list[Enclosure]) -> Enclosure:
+def joined(parts: Sequence[Enclosure], join: Callable[[list[Floats]], Floats] = np.concatenate) -> Enclosure:
+    """Sets one after the other along the first axis, or (``np.stack``) side by side along a new one."""
     return Enclosure(join([p.centre for p in parts]), join([p.box for p in parts]), join([p.ball for p in parts]))
 
 
@@ -163,7 +159,7 @@ class Linear:
         error = gamma(d + 1) * (size[..., None] * self.rows + np.abs(self.bias))
         box = np.minimum(x.box @ self.absolute.T, self.rows * x.ball[..., None])
         ball = self.norm * x.ball + gamma(d + 1) * (size * self.frobenius + float(norms(self.bias)))
-        return Enclosure(centre, above(box + error, d), above(ball, d)).tightened()
+        return rounded(centre, box + error, ball, d)
 
     def difference(self, x: Enclosure) -> Enclosure:
         """The image of a set of differences: without the bias."""

@@ -28,15 +28,17 @@ is known where the sign of the input is. ``u/s - u'/s' = (u - u')/s + u' (1/s - 
 most ``1/s``; where the two runs' values are far apart, the difference of their images can be better.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from restrict.base.arrays import I64, Bools
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
-from restrict.soft.bounds.enclosure import Enclosure, U, above, add, concatenate, exactly, hull, norms, stack, where
+from restrict.soft.bounds.enclosure import Enclosure, U, above, add, exactly, hull, joined, norms, rounded, where
 from restrict.soft.bounds.head_change import Block, Known, change_of
 from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
 from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
@@ -53,39 +55,26 @@ class Pair:
     own: Enclosure
     symbols: tuple[int, int]
 
-
-@dataclass(frozen=True, eq=False)
-class Exchange:
-    """Differences after the last layer at the positions read. ``other`` and ``own`` list, per pair of symbols, sets of
-    shape (r, d); ``values`` are the activations' sets."""
-
-    symbols: tuple[tuple[int, int], ...]
-    other: tuple[Enclosure, ...]
-    own: tuple[Enclosure, ...]
-    values: Enclosure
-
-
-def symbol_pairs(parts: Parts) -> tuple[tuple[int, int], ...]:
-    """The unordered pairs of symbols of the alphabet."""
-    size = len(parts.model.alphabet)
-    return tuple((a, b) for a in range(size) for b in range(a + 1, size))
+    def each(self, change: Callable[[Enclosure], Enclosure]) -> "Pair":
+        """Both after the same change."""
+        return Pair(change(self.other), change(self.own), self.symbols)
 
 
 def run_exchange(
     parts: Parts, tokens: I64, positions: I64, *, at: I64 | None = None, symbols: tuple[tuple[int, int], ...] = ()
-) -> Exchange:
-    """The sets of differences after the model, at the positions ``at`` (default: all), where one position of
-    ``positions`` (ascending; each) is exchanged by any of ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed
-    ones elsewhere. Cost: :func:`run_values`, and about four products of (n, n) by (n, dv) matrices a head and
-    pair."""
+) -> tuple[Enclosure, list[Pair]]:
+    """The activations' sets after the last layer, and those of differences for each pair of symbols, (r, d), at the
+    positions ``at`` (default: all), where one position of ``positions`` (ascending; each) is exchanged by any of
+    ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed ones elsewhere. Cost: :func:`run_values`, and about
+    four products of (n, n) by (n, dv) matrices a head and pair."""
     if len(positions) == 0 or set(positions.tolist()) & set(parts.model.pinned(parts.n)):
         raise UsageError("the positions to exchange must be at least one, and none of them a marker")
     if tokens.shape[1] != len(parts.model.alphabet) or (tokens[positions] != np.arange(tokens.shape[1])).any():
         raise UsageError("a position to exchange must be free: all symbols allowed there")
-    symbols, chosen = symbols or symbol_pairs(parts), np.zeros(parts.n, dtype=np.bool_)
+    symbols = symbols or tuple(itertools.combinations(range(len(parts.model.alphabet)), 2))
+    chosen = np.zeros(parts.n, dtype=np.bool_)
     chosen[positions] = True
-    values, pairs = _run(parts, tokens, [_first(parts, a, b, chosen) for a, b in symbols], chosen, at)
-    return Exchange(symbols, tuple(p.other for p in pairs), tuple(p.own for p in pairs), values)
+    return _run(parts, tokens, [_first(parts, a, b, chosen) for a, b in symbols], chosen, at)
 
 
 def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) -> Enclosure:
@@ -105,7 +94,7 @@ def _run(
         here = read if number == len(parts.layers) - 1 else rows
         sets, pairs = _layer(layer, sets, pairs, chosen, here)
     if not parts.layers:
-        sets, pairs = sets[read], [Pair(p.other[read], p.own[read], p.symbols) for p in pairs]
+        sets, pairs = sets[read], [pair.each(lambda x: x[read]) for pair in pairs]
     return finish_values(parts, sets), [_read_difference(parts.model.final_norm, sets, p) for p in pairs]
 
 
@@ -124,17 +113,12 @@ def _layer(
     keys = normed(layer.front[0], sets)
     read = [_read_difference(layer.front[0], sets, pair) for pair in pairs]
     here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
-    moved = [Pair(p.other[rows], p.own[rows], p.symbols) for p in pairs]
+    moved = [pair.each(lambda x: x[rows]) for pair in pairs]
     for head in layer.heads:
         average, changes = _head(head, keys, read, chosen, rows)
         here = add(here, average)
         moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
-
-    def behind(pair: Pair) -> Pair:
-        other = _every_case(lambda y: _after(layer, (y,), pair.other), here)
-        return Pair(other, _after(layer, _two_cases(here, pair.symbols), pair.own), pair.symbols)
-
-    return after_attention(layer, here), [behind(pair) for pair in moved]
+    return after_attention(layer, here), [_changed(partial(_after, layer), here, pair) for pair in moved]
 
 
 def _head(
@@ -149,38 +133,27 @@ def _head(
         averages.append(block_average(keys, scores))
         block = Block(head, known, scores, chosen)
         for found, change in zip(parts, changes, strict=True):
-            found.append(block.differences(change))
-    moved = [_joined(head, found, pair.symbols) for found, pair in zip(parts, pairs, strict=True)]
-    return head.output.image(concatenate(averages)), moved
+            found.append((block.other(change), block.own(change)))
+    moved = []
+    for found, pair in zip(parts, pairs, strict=True):
+        other, own = (head.output.image(joined(side)) for side in zip(*found, strict=True))
+        moved.append(Pair(other, own, pair.symbols))
+    return head.output.image(joined(averages)), moved
 
 
-def _joined(head: ReadyHead, found: list[tuple[Enclosure, Enclosure]], symbols: tuple[int, int]) -> Pair:
-    """The blocks together, through the head's output matrix."""
-    other, own = (head.output.image(concatenate([f[k] for f in found])) for k in range(2))
-    return Pair(other, own, symbols)
-
-
-def _every_case(change: Callable[[Enclosure], Enclosure], sets: Enclosure) -> Enclosure:
-    """A change that holds whatever the position's own token is, which is the same in both runs."""
-    return hull(stack([change(sets[:, k]) for k in range(sets.centre.shape[1])]), 0)
-
-
-def _two_cases(sets: Enclosure, symbols: tuple[int, int]) -> tuple[Enclosure, ...]:
-    """The activation's sets at the exchanged position in the two runs."""
-    if sets.centre.shape[1] == 1:
-        return (sets[:, 0],)
-    return sets[:, symbols[0]], sets[:, symbols[1]]
+def _changed(rule: Callable[[tuple[Enclosure, ...], Enclosure], Enclosure], sets: Enclosure, pair: Pair) -> Pair:
+    """The differences behind some part of a layer. ``rule`` takes the activation's sets in both runs, or one for both,
+    and differences. The token of another position is the same in both runs, whatever it is; that of the exchanged
+    position is one symbol in the first run, the other in the second, where ``sets`` (r, K, d) are split by token."""
+    cases = sets.centre.shape[1]
+    other = hull(joined([rule((sets[:, k],), pair.other) for k in range(cases)], np.stack), 0)
+    own = (sets[:, 0],) if cases == 1 else (sets[:, pair.symbols[0]], sets[:, pair.symbols[1]])
+    return Pair(other, rule(own, pair.own), pair.symbols)
 
 
 def _read_difference(norm: LayerNorm | None, sets: Enclosure, pair: Pair) -> Pair:
     """The differences behind a LayerNorm, where there is one."""
-    if norm is None:
-        return pair
-    return Pair(
-        _every_case(lambda y: norm_difference(norm, (y,), pair.other), sets),
-        norm_difference(norm, _two_cases(sets, pair.symbols), pair.own),
-        pair.symbols,
-    )
+    return pair if norm is None else _changed(partial(norm_difference, norm), sets, pair)
 
 
 def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
@@ -199,7 +172,7 @@ def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> En
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:
     """One set that holds all of them."""
-    return values[0] if len(values) == 1 else hull(stack(list(values)), 0)
+    return values[0] if len(values) == 1 else hull(joined(values, np.stack), 0)
 
 
 def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> Enclosure:
@@ -215,7 +188,7 @@ def feed_difference(ffn: ReadyFeedForward, y: Enclosure, change: Enclosure) -> E
     centre = dz.centre * middle
     box: Floats = np.abs(dz.centre) * reach + dz.box * size + 4 * U * np.abs(dz.centre)
     ball = norms(np.abs(dz.centre) * reach) + dz.ball * size.max(axis=1) + 4 * U * norms(dz.centre)
-    return ffn.outer.difference(Enclosure(centre, above(box, 3), above(ball, 3)).tightened())
+    return ffn.outer.difference(rounded(centre, box, ball, 3))
 
 
 def norm_difference(norm: LayerNorm | None, values: tuple[Enclosure, ...], change: Enclosure) -> Enclosure:
@@ -249,9 +222,8 @@ def _norm_difference(norm: LayerNorm, x: Enclosure, change: Enclosure) -> Enclos
     ball = np.minimum(near, above(by_slope + norms(centre)))
     weight = np.abs(norm.weight)
     rounding = 4 * U * np.abs(centre) * weight
-    found = Enclosure(
-        centre * norm.weight, above(box * weight + rounding, 4), above(ball * float(weight.max()) + norms(rounding), 4)
-    ).tightened()
+    ball = ball * float(weight.max()) + norms(rounding)
+    found = rounded(centre * norm.weight, box * weight + rounding, ball, 4)
     # Or simply a ball around zero by the slope.
     alone = above(by_slope * float(weight.max()), 2)
     flat = Enclosure(np.zeros_like(centre), np.broadcast_to(alone[:, None], centre.shape), alone)

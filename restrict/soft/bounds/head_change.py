@@ -11,7 +11,7 @@ import numpy as np
 from restrict.base.arrays import I64, Bools
 from restrict.kernels.soft import Room, product_sizes
 from restrict.soft.bounds.averages import weighted
-from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, add, exactly, gamma, hull, norms, rounded
 from restrict.soft.bounds.parts import ReadyHead
 from restrict.soft.bounds.scores import Keys, Scores, Side
 from restrict.soft.models.model import Floats
@@ -66,9 +66,8 @@ class Known:
         """The keys less the mean key."""
         k = self.keys.merged
         box = k.box + 4 * U * (np.abs(k.centre) + np.abs(self.mean))
-        return Side(
-            Enclosure(k.centre - self.mean, box, above(k.ball + 4 * U * (norms(k.centre) + norms(self.mean)), 2))
-        )
+        ball = above(k.ball + 4 * U * (norms(k.centre) + norms(self.mean)), 2)
+        return Side(Enclosure(k.centre - self.mean, box, ball))
 
     @cached_property
     def farthest(self) -> tuple[Floats, float]:
@@ -88,12 +87,8 @@ class Block:
     scores: Scores
     chosen: Bools
 
-    def differences(self, move: Change) -> tuple[Enclosure, Enclosure]:
-        """The change of the average that the head reads, for ``j != i`` and for ``j = i``."""
-        return self._other(move), self._own(move)
-
-    def _other(self, move: Change) -> Enclosure:
-        """``i`` is any chosen position other than the row's own."""
+    def other(self, move: Change) -> Enclosure:
+        """The change of what the head reads, where ``i`` is any chosen position other than the row's own."""
         rows, seen, (low, high) = self.scores.rows, self.scores.seen, self.scores.merged_weights
         eligible = seen & self.chosen[None, :] & (rows[:, None] != np.arange(seen.shape[1])[None, :])
         least = np.where(eligible.any(axis=1), np.where(eligible, low, np.inf).min(axis=1, initial=np.inf), 0.0)
@@ -102,8 +97,8 @@ class Block:
         least = np.where(unseen > 0, 0.0, least)
         return self._change(least, most, move.query[rows], move, None)
 
-    def _own(self, move: Change) -> Enclosure:
-        """``i`` is the row's own position (meaningful at chosen rows)."""
+    def own(self, move: Change) -> Enclosure:
+        """That change where ``i`` is the row's own position (meaningful at chosen rows)."""
         at = np.arange(len(self.scores.rows)), self.scores.rows
         visible = self._sees_self()
         least = np.where(visible, self.scores.any_weights[0][at], 0.0)
@@ -120,10 +115,8 @@ class Block:
         """Bounds on ``|ds_w - sigma|`` at every key, (r, n), from query (r, dk) and key (n, dk) differences."""
         if self.head.additive is not None:
             weights = np.abs(self.head.additive)
-            return above(
-                self.head.scale_size * ((query.largest() @ weights)[:, None] + (key.sets.largest() @ weights)[None, :]),
-                40,
-            )
+            moved, apart = query.largest() @ weights, key.sets.largest() @ weights
+            return above(self.head.scale_size * (moved[:, None] + apart[None, :]), 40)
         mean = self.known.mean
         found = _products(Side(self.known.keys.queries[self.scores.rows]), key)
         # sigma is the centre's product with the mean; what the query's uncertainty does to it counts, too.
@@ -142,11 +135,10 @@ class Block:
         kappa = above((others * self._scores(query, move.keys)).sum(axis=1), others.shape[1])
         with np.errstate(over="ignore"):
             kappa = above(np.minimum(kappa / rest, 1e300))
-        step_key, step_value = move.own_key, move.own_value
         if own is None:
             step_key, step_value = move.step_key.repeated(len(least)), move.step_value.repeated(len(least))
         else:
-            step_key, step_value = step_key[own], step_value[own]
+            step_key, step_value = move.own_key[own], move.own_value[own]
         ds = self._step_score(query, step_key)
         slide = np.minimum(most - least + 2 * U, above(most * np.minimum(ds + kappa, 1e300), 3))
         # Two averages of the same values are never further apart than the values.
@@ -163,14 +155,9 @@ class Block:
         others = (self.scores.merged_weights if own is None else self.scores.any_weights)[1].copy()
         if own is not None:
             others[np.arange(len(own)), own] = 0.0
-        elif self._alone:
+        elif self.chosen.sum() == 1:  # that position is `i`
             others[:, self.chosen] = 0.0
         return others
-
-    @property
-    def _alone(self) -> bool:
-        """Whether only one position can be exchanged."""
-        return int(self.chosen.sum()) == 1
 
     def _step_score(self, query: Enclosure, step: Enclosure) -> Floats:
         """A bound on ``|ds_i - sigma|`` for the exchanged position: (r,)."""
@@ -207,12 +194,12 @@ class Block:
         spread, spread_ball = weighted(most, value)
         box = reach @ np.abs(value.centre) + spread + rounding
         ball = reach @ size + spread_ball + norms(rounding)
-        if own is None and not self._alone:
+        if own is None and self.chosen.sum() > 1:
             # The sum runs over w != i, and i is any chosen position: take out the largest one.
             off = np.where(self.chosen[None, :], most, 0.0)
             box = box + np.outer(off.max(axis=1), np.abs(value.centre[self.chosen]).max(axis=0))
             ball = ball + (off * size[None, :]).max(axis=1)
-        return Enclosure(part, above(box, 2 * n), above(ball, 2 * n)).tightened()
+        return rounded(part, box, ball, 2 * n)
 
 
 def _products(a: Side, b: Side) -> Floats:
@@ -232,4 +219,4 @@ def _scaled(x: Enclosure, least: Floats, most: Floats) -> Enclosure:
     centre = x.centre * middle[:, None]
     box = np.abs(x.centre) * reach[:, None] + x.box * most[:, None] + 2 * U * np.abs(centre)
     ball = norms(x.centre) * reach + x.ball * most + 2 * U * norms(centre)
-    return Enclosure(centre, above(box, 3), above(ball, 3)).tightened()
+    return rounded(centre, box, ball, 3)

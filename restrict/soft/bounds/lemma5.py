@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.bounds.enclosure import Enclosure, linear, norms
+from restrict.soft.bounds.enclosure import linear, norms
 from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer, eps_range
 from restrict.soft.bounds.values import start
 from restrict.soft.models.model import Floats, LayerNorm
@@ -100,13 +100,9 @@ def _head_norms(head: ReadyHead, size: float) -> HeadNorms:
         return HeadNorms(top, value, move, steep * head.key.norm, steep * head.query.norm)
     q = head.query.norm * size + float(norms(head.query.bias))
     k = head.key.norm * size + float(norms(head.key.bias))
-    return HeadNorms(
-        head.scale_size * q * k * ROOM,
-        value,
-        move,
-        head.scale_size * q * head.key.norm * ROOM,
-        head.scale_size * k * head.query.norm * ROOM,
-    )  # fmt: skip
+    pairs = (q, k), (q, head.key.norm), (k, head.query.norm)
+    scores, query_part, key_part = (head.scale_size * a * b * ROOM for a, b in pairs)
+    return HeadNorms(scores, value, move, query_part, key_part)
 
 
 def _behind(norm: LayerNorm | None, size: float = 0.0) -> tuple[float, float]:
@@ -177,17 +173,20 @@ def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int
 
 
 def _seen(head: ReadyHead, n: int) -> Floats:
+    """How many positions each one sees."""
     i = np.arange(n, dtype=np.float64)
-    return {"none": np.full(n, float(n)), "past": i + 1, "strict_past": i, "future": n - i, "strict_future": n - 1 - i}[
-        head.mask
-    ]
+    if head.mask == "none":
+        return np.full(n, float(n))
+    return (i + 1 if "past" in head.mask else n - i) - head.mask.startswith("strict")
 
 
 def _sums(head: ReadyHead, delta: Floats, n: int) -> Floats:
-    forward, backward = np.cumsum(delta), np.cumsum(delta[::-1])[::-1]
-    found = {"none": np.full(n, float(delta.sum())), "past": forward, "strict_past": forward - delta,
-             "future": backward, "strict_future": backward - delta}[head.mask]  # fmt: skip
-    return found * ROOM + 1e-15 * float(delta.sum())
+    """What ``delta`` adds up to over the visible positions."""
+    whole = float(delta.sum())
+    found = np.cumsum(delta) if "past" in head.mask else np.cumsum(delta[::-1])[::-1]
+    if head.mask.startswith("strict"):
+        found = found - delta
+    return (np.full(n, whole) if head.mask == "none" else found) * ROOM + 1e-15 * whole
 
 
 def _largest(head: ReadyHead, delta: Floats, n: int) -> Floats:
@@ -267,8 +266,3 @@ def gap_norm(parts: Parts) -> float:
     if parts.model.output.kind != "softmax":
         return float(norms(rows).max()) * ROOM
     return max((float(norms(a - b)) for a in rows for b in rows), default=0.0) * ROOM
-
-
-def activation_norm(y: Enclosure) -> float:
-    """The largest norm in a set (d,)."""
-    return float(y.norm()) * ROOM

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from restrict.soft.bounds.enclosure import Enclosure, Linear, above, add, around, exactly, gamma, linear, norms
-from restrict.soft.models.model import Floats, LayerNorm, Mask, Placed, SoftFeedForward, SoftHead, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, LayerNorm, Mask, Placed, SoftHead, SoftLayer, SoftModel
 from restrict.soft.models.terms import up
 
 GELU_SLOPES = (-0.14, 1.14)
@@ -106,27 +106,17 @@ def prepare(model: SoftModel, n: int) -> Parts:
 
 def _layer(layer: SoftLayer, n: int) -> ReadyLayer:
     heads = tuple(_head(head, n) for head in layer.heads)
-    ffn = None if layer.ffn is None else _feed_forward(layer.ffn)
-    return ReadyLayer(heads, layer.attention_bias, ffn, layer.front, layer.behind)
-
-
-def _feed_forward(ffn: SoftFeedForward) -> ReadyFeedForward:
-    return ReadyFeedForward(linear(ffn.inner, ffn.inner_bias), linear(ffn.outer, ffn.outer_bias), ffn.activation)
+    ffn, ready = layer.ffn, None
+    if ffn is not None:
+        ready = ReadyFeedForward(linear(ffn.inner, ffn.inner_bias), linear(ffn.outer, ffn.outer_bias), ffn.activation)
+    return ReadyLayer(heads, layer.attention_bias, ready, layer.front, layer.behind)
 
 
 def _head(head: SoftHead, n: int) -> ReadyHead:
     span = head.scale.enclose(0, n)
-    return ReadyHead(
-        linear(head.query, head.query_bias),
-        linear(head.key, head.key_bias),
-        linear(head.value, head.value_bias),
-        linear(head.output),
-        head.mask,
-        span.low,
-        span.high,
-        head.additive,
-        head.uniform,
-    )
+    query, key, value = (linear(getattr(head, p), getattr(head, f"{p}_bias")) for p in ("query", "key", "value"))
+    output = linear(head.output)
+    return ReadyHead(query, key, value, output, head.mask, span.low, span.high, head.additive, head.uniform)
 
 
 def eps_range(norm: LayerNorm) -> tuple[float, float]:

@@ -8,7 +8,7 @@
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
-from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, concatenate, gamma, norms
+from restrict.soft.bounds.enclosure import TINY, Enclosure, U, above, gamma, joined, norms, rounded
 from restrict.soft.bounds.parts import ReadyFeedForward, eps_range
 from restrict.soft.models.model import Floats, LayerNorm
 
@@ -19,7 +19,7 @@ def fed_forward(ffn: ReadyFeedForward, y: Enclosure, *, skip: bool) -> Enclosure
     flat = y.reshaped(int(np.prod(shape)))
     step = max(1, 2**22 // (flat.centre.shape[1] ** 2 + len(ffn.inner.matrix)))
     parts = [_fed_forward(ffn, flat[at : at + step], skip) for at in range(0, len(flat.ball), step)]
-    return concatenate(parts).reshaped(*shape)
+    return joined(parts).reshaped(*shape)
 
 
 def relaxed(ffn: ReadyFeedForward, z: Enclosure) -> tuple[Floats, Floats, Floats]:
@@ -60,9 +60,7 @@ def _fed_forward(ffn: ReadyFeedForward, y: Enclosure, skip: bool) -> Enclosure:
         centre = centre + y.centre
         rounding = rounding + 2 * U * (np.abs(centre) + np.abs(y.centre))
     moved_box, moved_ball = _moved(ffn, y, slope, skip)
-    box = above(moved_box + rounding, hidden + d)
-    ball = above(moved_ball + norms(rounding), hidden + d)
-    return Enclosure(centre, box, ball).tightened()
+    return rounded(centre, moved_box + rounding, moved_ball + norms(rounding), hidden + d)
 
 
 def _moved(ffn: ReadyFeedForward, y: Enclosure, slope: Floats, skip: bool) -> tuple[Floats, Floats]:
@@ -77,10 +75,8 @@ def _moved(ffn: ReadyFeedForward, y: Enclosure, slope: Floats, skip: bool) -> tu
     absolute = np.abs(matrices)
     rounding = (size + 2 * U * d * absolute.max(axis=(1, 2))) * y.ball
     box = np.minimum(np.matmul(absolute, y.box[:, :, None])[:, :, 0], norms(matrices) * y.ball[:, None])
-    flat = np.minimum(
-        np.sqrt(absolute.sum(axis=1).max(axis=1) * absolute.sum(axis=2).max(axis=1)),
-        norms(matrices.reshape(len(matrices), -1)),
-    )
+    by_sums = np.sqrt(absolute.sum(axis=1).max(axis=1) * absolute.sum(axis=2).max(axis=1))
+    flat = np.minimum(by_sums, norms(matrices.reshape(len(matrices), -1)))
     ball = np.minimum(by_norm, above(flat, d) * y.ball + rounding)
     return box + rounding[:, None], ball
 
@@ -103,9 +99,7 @@ def normed(norm: LayerNorm | None, x: Enclosure) -> Enclosure:
     weight = np.abs(norm.weight)
     shifted = centre * norm.weight + norm.bias
     extra = 4 * U * (np.abs(centre) * weight + np.abs(norm.bias))
-    return Enclosure(
-        shifted, above(box * weight + extra, d), above(ball * float(weight.max()) + norms(extra), d)
-    ).tightened()  # fmt: skip
+    return rounded(shifted, box * weight + extra, ball * float(weight.max()) + norms(extra), d)
 
 
 def centred(x: Enclosure) -> tuple[Enclosure, Floats]:
@@ -115,8 +109,7 @@ def centred(x: Enclosure) -> tuple[Enclosure, Floats]:
     centre = x.centre - mean
     error = gamma(d) * (np.abs(x.centre) + np.abs(x.centre).mean(axis=-1, keepdims=True))
     box = x.box * (1 - 1 / d) + (x.box.sum(axis=-1, keepdims=True) - x.box) / d + error + 4 * U * x.box
-    u = Enclosure(centre, above(box, d), above(x.ball + norms(error), d)).tightened()
-    return u, norms(centre)
+    return rounded(centre, box, x.ball + norms(error), d), norms(centre)
 
 
 def scale_bounds(norm: LayerNorm, u: Enclosure, size: Floats) -> tuple[Floats, Floats]:

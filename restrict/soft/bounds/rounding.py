@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 from restrict.base.arrays import Bools, Ints
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.soft.models.evaluate import activated, steepness
-from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.evaluate import activated, embedded, steepness
+from restrict.soft.models.model import Floats, LayerNorm, SoftHead, SoftLayer, SoftModel, visible
 
 U, V = 2.0**-24, 2.0**-53
 """Half a unit in the last place of 1, in float32 and in float64."""
@@ -174,13 +174,10 @@ def _with(gens: Floats, own: Floats) -> Floats:
 
 def _embedded(model: SoftModel, tokens: Ints, run: Pass) -> Ball:
     """Embeddings and positions; both may be rounded to the precision first."""
-    x, table = model.embed[tokens], model.positions.at(len(tokens))
+    x, table = embedded(model, tokens[None].astype(np.int64))[0], model.positions.at(len(tokens))
     size = np.abs(x)
     if table is not None and model.positions.combine == "add":
-        x, size = x + table, size + np.abs(table)
-    elif table is not None:
-        x = np.concatenate([x, table], axis=1)
-        size = np.abs(x)
+        size = np.abs(model.embed[tokens]) + np.abs(table)
     # A table of terms is rounded from the middle of an enclosure, so more than once.
     return known(x, size, run)
 
@@ -261,9 +258,8 @@ def normalised(
     # E: what x brings, the rounded mean (the same at all entries), the rounded difference.
     gens = x.gens - x.gens.mean(axis=2, keepdims=True)
     common = np.broadcast_to((run.gamma(d) * _mean(x.computed) + TINY)[:, :, None], (len(c), 1, d))
-    rounded = (
-        U * (top + x.error + _mean(x.error) + 2 * common[:, 0]) + TINY + 8 * d * V * x.error.max(axis=1, keepdims=True)
-    )
+    whole = top + x.error + _mean(x.error) + 2 * common[:, 0]
+    rounded = U * whole + TINY + 8 * d * V * x.error.max(axis=1, keepdims=True)
     gens = _with(np.concatenate([gens, common], axis=1), rounded)
     e = np.abs(gens).sum(axis=1) * (1 + 1e-12)
     own = _mean(e**2) + run.gamma(d + 3) * (_mean((top + e) ** 2) + eps) + 2 * TINY + beyond(d * _mean((top + e) ** 2))
@@ -282,10 +278,8 @@ def normalised(
     scaled = top * steep + np.abs(first).sum(axis=1) + np.abs(once[:, 0]) + aside
     whole = size * scaled + np.abs(bias)
     final = run.gamma(3) * whole + vanishing(size) * scaled + size * TINY + beyond(whole)
-    made = _with(
-        np.concatenate([first, once], axis=1) * weight,
-        size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY,
-    )
+    fresh = size * (aside + (1e-12 + 8 * d * d * V) * e * steep) + final + 4 * TINY
+    made = _with(np.concatenate([first, once], axis=1) * weight, fresh)
     centre = c * f * weight + bias
     if spread is not None and within is None:
         within = (centre, size * (radius * steep + np.abs(c) * np.maximum(steep - f, f - flat)))
@@ -311,25 +305,16 @@ def _layer(layer: SoftLayer, x: Ball, run: Pass) -> Ball:
     if layer.ffn is None:
         return x
     inner = _normed(layer.front[1], x, run)
-    x = added(x, _network(layer.ffn, inner, run), run, len(layer.ffn.inner_bias) + 1)
+    h = neurons(layer.ffn.activation, linear(layer.ffn.inner, layer.ffn.inner_bias, inner, run), run)
+    x = added(x, linear(layer.ffn.outer, layer.ffn.outer_bias, h, run), run, len(layer.ffn.inner_bias) + 1)
     return _normed(layer.behind[1], x, run)
 
 
 def _blocks(gens: list[Floats]) -> Floats:
     """Generators of vectors side by side: each list has zeros in the others' coordinates."""
-    width = sum(g.shape[2] for g in gens)
-    found, start = [], 0
-    for g in gens:
-        wide = np.zeros((*g.shape[:2], width))
-        wide[:, :, start : start + g.shape[2]] = g
-        found.append(wide)
-        start += g.shape[2]
-    return np.concatenate(found, axis=1)
-
-
-def _network(ffn: SoftFeedForward, x: Ball, run: Pass) -> Ball:
-    h = linear(ffn.inner, ffn.inner_bias, x, run)
-    return linear(ffn.outer, ffn.outer_bias, neurons(ffn.activation, h, run), run)
+    ends = np.cumsum([0, *(g.shape[2] for g in gens)])
+    room = zip(ends[:-1], ends[-1] - ends[1:], strict=True)
+    return np.concatenate([np.pad(g, ((0, 0), (0, 0), sides)) for g, sides in zip(gens, room, strict=True)], axis=1)
 
 
 def neurons(kind: str, h: Ball, run: Pass, within: tuple[Floats, ...] | None = None) -> Ball:
@@ -405,7 +390,6 @@ def scored(q: Ball, k: Ball, factor: float, seen: Bools, run: Pass) -> tuple[Flo
     error += TINY * (1 + 2 * dk * max(scale, 1) + k.computed.sum(axis=1))
     error += beyond(max(scale, 1) * both) + beyond(scale * q.computed.max(axis=1, keepdims=True))
     error = np.where(seen, error, 0)
-    spread = (
-        np.where(seen, score.max(axis=1, keepdims=True) - score, 0) + 2 * known + 2 * error.max(axis=1, keepdims=True)
-    )
+    below = np.where(seen, score.max(axis=1, keepdims=True) - score, 0)
+    spread = below + 2 * known + 2 * error.max(axis=1, keepdims=True)
     return weights, loose, np.where(seen, error + run.u * spread + 4 * run.ulps * run.u, 0)

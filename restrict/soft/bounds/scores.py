@@ -10,7 +10,7 @@ All radii are rounded outward; ``exp`` of the library is taken to be within 16 u
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -170,11 +170,9 @@ def _masked(head: ReadyHead, found: list[tuple[Floats, Floats]], seen: Bools) ->
 
 def _block(ends: list[tuple[Floats, Floats]], rows: I64, seen: Bools, split: bool) -> Scores:
     """The block, the cases of the keys merged, and kept apart where ``split``."""
-    low, high = ends[0]
-    for other_low, other_high in ends[1:]:
-        low, high = np.minimum(low, other_low), np.maximum(high, other_high)
-    apart = (np.stack([e[0] for e in ends], axis=3), np.stack([e[1] for e in ends], axis=3)) if split else None
-    return Scores(rows, seen, low, high, apart)
+    lows, highs = zip(*ends, strict=True)
+    apart = (np.stack(lows, axis=3), np.stack(highs, axis=3)) if split else None
+    return Scores(rows, seen, reduce(np.minimum, lows), reduce(np.maximum, highs), apart)
 
 
 def dot_bounds(head: ReadyHead, q: Side, k: Side, low: Floats, high: Floats) -> None:

@@ -22,6 +22,7 @@ from restrict.soft.models.model import (
     Floats,
     LayerNorm,
     Mask,
+    Norm,
     Place,
     Positions,
     SoftFeedForward,
@@ -42,32 +43,52 @@ NEVER = ("eos_token_id", "pad_token_id", "sep_token_id", "unk_token_id", "mask_t
 
 
 def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, scale: Term) -> tuple[SoftHead, ...]:
-    """Heads from stacked projections. ``qkv``: query, key and value one below the other, (3d, d), the heads of each one
-    below the other. ``bias``: (3d,). ``out``: (d, d)."""
-    d = qkv.shape[1]
-    size = d // heads
-    made = []
+    """Heads from stacked projections. ``qkv``: query, key and value one below the other, (3m, d), the heads of each one
+    below the other. ``bias``: (3m,). ``out``: (d, m)."""
+    d, made = qkv.shape[1], []
+    stacked, biases, outs = qkv.reshape(3, heads, -1, d), bias.reshape(3, heads, -1), out.reshape(len(out), heads, -1)
     for h in range(heads):
-        rows = slice(h * size, (h + 1) * size)
-        q, k, v = (np.ascontiguousarray(qkv[part * d : (part + 1) * d][rows]) for part in range(3))
-        bq, bk, bv = (bias[part * d : (part + 1) * d][rows] for part in range(3))
-        made.append(SoftHead(q, k, v, np.ascontiguousarray(out[:, rows]), bq, bk, bv, mask, scale))
+        q, k, v, o = (np.ascontiguousarray(a) for a in (*stacked[:, h], outs[:, h]))
+        bq, bk, bv = biases[:, h]
+        made.append(SoftHead(q, k, v, o, bq, bk, bv, mask, scale))
     return tuple(made)
 
 
-Names = tuple[str, str]
-"""The names of a matrix and of its bias."""
+class Block(NamedTuple):
+    """What the layers of a model have in common: width, heads, mask, activation, where LayerNorm stands, and its
+    constant."""
 
+    d: int
+    heads: int
+    mask: Mask
+    activation: Activation
+    norm: Norm
+    eps: str
 
-def usual(name: str) -> Names:
-    """The names with PyTorch's endings."""
-    return f"{name}.weight", f"{name}.bias"
+    def layer(
+        self, tensors: Named, stem: str, maps: tuple[str, str, str, str], norm: str, scale: Term, turned: bool = False
+    ) -> SoftLayer:
+        """A layer with stacked projections. ``maps``: the names of these, of the output and of the network's two maps,
+        up to ``weight`` or ``bias``. ``norm``: of the norms, up to their number. ``turned``: matrices are (inputs,
+        outputs), else (outputs, inputs)."""
+        d, (stacked, out, *network) = self.d, [f"{stem}.{name}" for name in maps]
+        qkv = tensors.take(f"{stacked}weight", (d, 3 * d) if turned else (3 * d, d))
+        output = tensors.take(f"{out}weight", (d, d))
+        qkv, output = (qkv.T, output.T) if turned else (qkv, output)
+        inner, outer = ((f"{name}weight", f"{name}bias") for name in network)
+        return SoftLayer(
+            heads_of(qkv, tensors.bias(f"{stacked}bias", 3 * d), output, self.heads, self.mask, scale),
+            tensors.bias(f"{out}bias", d),
+            mlp(tensors, inner, outer, d, self.activation, turned),
+            self.norm,
+            *(None if self.norm == "none" else norm_of(tensors, f"{stem}.{norm}{k}", d, self.eps) for k in (1, 2)),
+        )
 
 
 def mlp(
-    tensors: Named, inner: Names, outer: Names, d: int, kind: Activation, turned: bool = False
+    tensors: Named, inner: tuple[str, str], outer: tuple[str, str], d: int, kind: Activation, turned: bool = False
 ) -> SoftFeedForward:  # fmt: skip
-    """The network of a layer."""
+    """The network of a layer, from the names of the matrix and the bias of its two maps."""
     first = tensors.take(inner[0], (d, None) if turned else (None, d))
     width = first.shape[1 if turned else 0]
     second = tensors.take(outer[0], (width, d) if turned else (d, width))
@@ -250,8 +271,10 @@ def bare(token: str) -> str:
 def vocabulary(choices: Choices, rows: int) -> Vocabulary:
     """The roles of the rows of an embedding, each decision noted."""
     tokens = choices.tokens = _tokens(choices, rows)
-    start = _start(choices, tokens)
-    end = _end(choices, tokens)
+    named = [t for t in tokens if bare(t) in STARTS]
+    start = _marker(choices, tokens, "start", choices.options.start_marker, "bos_token_id", named)
+    end = _marker(choices, tokens, "end", choices.options.end_marker, "end_marker_token_id")
+    choices.used.add("end_marker_token_id")
     never = _never(choices, tokens, start, end)
     row = choices.key("eos_token_id")[1]  # another one is one of `never`, or refused there
     configured = row is not None and 0 <= row < rows
@@ -283,38 +306,25 @@ def _tokens(choices: Choices, rows: int) -> tuple[str, ...]:
     return names_of_rows(names, rows, where, choices.source)
 
 
-def _start(choices: Choices, tokens: tuple[str, ...]) -> str | None:
-    """The start marker: as given, as configured, by its name, or none."""
-    given = choices.options.start_marker
+def _marker(
+    choices: Choices, tokens: tuple[str, ...], which: str, given: str | None, key: str, named: Sequence[str] = ()
+) -> str | None:
+    """The ``start`` or the ``end`` marker: as given, as configured, by its name (one of ``named``), or none."""
     if given is not None:
         if given and given not in tokens:
-            raise UsageError(f"{choices.source}: the start marker {quote(given)} is not one of the tokens")
-        choices.note("start marker", given or "none", "given")
+            raise UsageError(f"{choices.source}: the {which} marker {quote(given)} is not one of the tokens")
+        choices.note(f"{which} marker", given or "none", "given")
         return given or None
-    key, row = choices.key("bos_token_id")
+    key, row = choices.key(key)
     if key:
         found = tokens[_row(choices, key, row, len(tokens))]
-        choices.note("start marker", found, "config", key)
+        choices.note(f"{which} marker", found, "config", key)
         return found
-    named = [t for t in tokens if bare(t) in STARTS]
     if len(named) > 1:
-        raise UsageError(f"{choices.source}: {quote(named[0])} or {quote(named[1])} could be the start marker; "
-                         "give --start-marker")  # fmt: skip
-    choices.note("start marker", named[0] if named else "none", "assumed", "by its name" if named else "")
+        raise UsageError(f"{choices.source}: {quote(named[0])} or {quote(named[1])} could be the {which} marker; "
+                         f"give --{which}-marker")  # fmt: skip
+    choices.note(f"{which} marker", named[0] if named else "none", "assumed", "by its name" if named else "")
     return named[0] if named else None
-
-
-def _end(choices: Choices, tokens: tuple[str, ...]) -> str | None:
-    """The end marker: as given, as configured, or none."""
-    given, (key, row) = choices.options.end_marker, choices.key("end_marker_token_id")
-    if given is None and row is not None:
-        given = tokens[_row(choices, key, row, len(tokens))]
-        choices.note("end marker", given, "config", key)
-        return given
-    if given and given not in tokens:
-        raise UsageError(f"{choices.source}: the end marker {quote(given)} is not one of the tokens")
-    choices.note("end marker", given or "none", "assumed" if given is None else "given")
-    return given or None
 
 
 def _never(choices: Choices, tokens: tuple[str, ...], *markers: str | None) -> tuple[str, ...]:

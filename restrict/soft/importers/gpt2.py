@@ -9,10 +9,11 @@ from restrict.base.tensorfile import fits
 from restrict.soft.importers import blocks
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, Mask, Norm, Place, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, Mask, Norm, Place, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?P<prefix>(?:.*\.)?)h\.(?P<layer>\d{1,4})\.attn\.c_attn\.weight")
+MAPS = ("attn.c_attn.", "attn.c_proj.", "mlp.c_fc.", "mlp.c_proj.")
 INNER = ("n_inner", "intermediate_size")
 HEADS: dict[str, Place] = {"lm_head": "every", "score": "last", "classifier": "every"}
 """The heads of a language model, of a classifier of words and of one of tokens, and where transformers reads them."""
@@ -32,11 +33,8 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
     fixed = choices.options
     if fixed.norm_first is False or fixed.causal is False:
         raise ModelError(f"{tensors.source}: GPT-2's layers are causal, with LayerNorm first")
-    norm = _norm(tensors, choices)
-    unmasked = choices.key("causal")[1]
-    if unmasked not in (None, True, False):
-        raise ModelError(f"{tensors.source}: config causal: {unmasked!r} is neither true nor false")
-    mask: Mask = "none" if unmasked is False else "past"
+    norm = _norm(choices)
+    mask: Mask = "none" if choices.truth("causal") is False else "past"
     choices.demand_mask(mask)
     where = {"post": "LayerNorm last", "pre": "LayerNorm first", "none": "no LayerNorm"}[norm]
     told = f"{count}, {where}, {'no mask' if mask == 'none' else 'causal'}"
@@ -45,10 +43,10 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("matrices", "output by input", "weights", "c_attn, as nanoGPT's; query, key, value in this order")
     scales = _scales(choices, d // count_of_heads, count)
     table = blocks.learned(tensors, choices, f"{stem}wpe.weight", d)
-    layers = tuple(
-        _layer(tensors, f"{stem}h.{at}", d, count_of_heads, mask, activation, norm, eps, scales[at])
-        for at in range(count)
-    )
+    block, layers = blocks.Block(d, count_of_heads, mask, activation, norm, eps), []
+    for at, scale in enumerate(scales):  # GPT-2 stores (inputs, outputs)
+        place = f"{stem}h.{at}"
+        layers.append(block.layer(tensors, place, MAPS, "ln_", scale, not _linear(tensors, place, d)))
     if layers and layers[0].ffn is not None:
         choices.demand(**dict.fromkeys(INNER, len(layers[0].ffn.inner)))
     final = blocks.final_norm(tensors, choices, f"{stem}ln_f", d, eps)
@@ -63,9 +61,8 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("unembedding", head, "weights")
         labels = _classes(choices, len(unembed))
     bias = tensors.maybe(f"{head}.bias", len(unembed))
-    return blocks.assembled(
-        tensors, choices, name, blocks.Parts(embed, table, layers, final, unembed, bias, HEADS[kind], labels)
-    )
+    parts = blocks.Parts(embed, table, tuple(layers), final, unembed, bias, HEADS[kind], labels)
+    return blocks.assembled(tensors, choices, name, parts)
 
 
 def _head(tensors: Named, outer: str) -> tuple[str, str]:
@@ -104,40 +101,18 @@ def _scales(choices: Choices, dk: int, layers: int) -> list[Term]:
 
 def _unembed(tensors: Named, choices: Choices, embed: Floats, head: str) -> Floats:
     """The read-out's matrix: ``head``, or the embedding again."""
-    key, tied = choices.key("tie_word_embeddings")
-    if key and type(tied) is not bool:
-        raise ModelError(f"{tensors.source}: config {key}: {tied!r} is neither true nor false")
-    name = f"{head}.weight"
-    there = name in tensors.arrays
-    if key and not tied and not there:
+    key, name = "tie_word_embeddings", f"{head}.weight"
+    tied, there = choices.truth(key), name in tensors.arrays
+    if tied is False and not there:
         raise ModelError(f"{tensors.source}: the tensor {name!r} is missing, and config {key} is false")
     if not there and choices.config.get("architectures") == ["GPT2Model"]:
         raise ModelError(f"{tensors.source}: config architectures: GPT2Model has no read-out, and neither has the file")
     found = tensors.take(name, (None, embed.shape[1])) if there else embed
     same = not there or np.array_equal(found, embed)
-    if key and tied and not same:
+    if tied and not same:
         raise ModelError(f"{tensors.source}: {name} differs from wte.weight, and config {key} is true")
     choices.note("unembedding", "the embedding (tied)" if same else head, "weights")
     return found
-
-
-def _layer(
-    tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, norm: Norm, eps: str, scale: Term
-) -> SoftLayer:  # fmt: skip
-    # GPT-2 stores (inputs, outputs); everything here is (outputs, inputs), as in nn.Linear.
-    turned = not _linear(tensors, stem, d)
-    qkv = tensors.take(f"{stem}.attn.c_attn.weight", (d, 3 * d) if turned else (3 * d, d))
-    out = tensors.take(f"{stem}.attn.c_proj.weight", (d, d))
-    qkv, out = (qkv.T, out.T) if turned else (qkv, out)
-    return SoftLayer(
-        blocks.heads_of(qkv, tensors.bias(f"{stem}.attn.c_attn.bias", 3 * d), out, heads, mask, scale),
-        tensors.bias(f"{stem}.attn.c_proj.bias", d),
-        blocks.mlp(
-            tensors, blocks.usual(f"{stem}.mlp.c_fc"), blocks.usual(f"{stem}.mlp.c_proj"), d, activation, turned
-        ),
-        norm,
-        *(None if norm == "none" else blocks.norm_of(tensors, f"{stem}.ln_{k}", d, eps) for k in (1, 2)),
-    )
 
 
 def _linear(tensors: Named, stem: str, d: int) -> bool:
@@ -146,12 +121,9 @@ def _linear(tensors: Named, stem: str, d: int) -> bool:
     return fits(getattr(tensors.arrays.get(f"{stem}.attn.c_attn.weight"), "shape", ()), (3 * d, d))
 
 
-def _norm(tensors: Named, choices: Choices) -> Norm:
+def _norm(choices: Choices) -> Norm:
     """Where LayerNorm stands, by the configuration."""
-    first, there = (choices.key(name) for name in ("norm_first", "layer_norm"))
-    for key, said in (first, there):
-        if said not in (None, True, False):
-            raise ModelError(f"{tensors.source}: config {key}: {said!r} is neither true nor false")
-    if there[1] is False and first[1] is False:
-        raise ModelError(f"{tensors.source}: config layer_norm and norm_first: none, or behind each half of a block?")
-    return "none" if there[1] is False else "post" if first[1] is False else "pre"
+    last, none = (choices.truth(name) is False for name in ("norm_first", "layer_norm"))
+    if last and none:
+        raise ModelError(f"{choices.source}: config layer_norm and norm_first: none, or behind each half of a block?")
+    return "none" if none else "post" if last else "pre"

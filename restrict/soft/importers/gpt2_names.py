@@ -168,9 +168,8 @@ def _covered(model: SoftModel) -> list[str]:
     front, last, place = model.start_marker, model.end_marker, model.output.place
     if place == "first" and (front is None or last is not None or len(model.layers) > 1):
         what = "without a start token" if front is None else "with a token pinned behind the word, too"
-        _refuse(
-            model, f"an answer that is read at the first position {what if len(model.layers) == 1 else 'of two layers'}"
-        )
+        what = what if len(model.layers) == 1 else "of two layers"
+        _refuse(model, f"an answer that is read at the first position {what}")
     if last is not None and (place == "every" or len(model.layers) > 1):
         _refuse(model, f"an end marker, {'read at every position' if place == 'every' else 'in more than one layer'}")
     if not model.layers:
@@ -206,10 +205,8 @@ def _covered(model: SoftModel) -> list[str]:
             _refuse(model, f"the constant {eps.text} of LayerNorm, but 1/N for a whole number N below 10^12")
     if place == "first":
         if masks != {"none"}:
-            _refuse(
-                model,
-                "an answer that is read at the first position with a causal mask, where it sees nothing of the word",
-            )
+            what = "with a causal mask, where it sees nothing of the word"
+            _refuse(model, f"an answer that is read at the first position {what}")
         return [f"the answer is read at {front}, which sees the whole word: each prefix is a word of its own"]
     read = [] if last is None else [f"the answer is read at {last}, behind the word: each prefix is a word of its own"]
     if masks == {"past"}:

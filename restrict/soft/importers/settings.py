@@ -141,6 +141,13 @@ class Choices:
             raise ModelError(f"{self.source}: config {keys[0]}: {quote(str(found))} is neither true nor false")
         return found
 
+    def truth(self, key: str) -> bool | None:
+        """What the configuration says of this key, if anything; ``ModelError``: neither true nor false."""
+        found: bool | None = self.key(key)[1]
+        if found is not None and type(found) is not bool:
+            raise ModelError(f"{self.source}: config {key}: {found!r} is neither true nor false")
+        return found
+
     def eps(self, *keys: str) -> str:
         """The constant of LayerNorm as a decimal."""
         return str(self.pick("eps", self.options.eps, keys, "0.00001", "the default of PyTorch and GPT-2"))

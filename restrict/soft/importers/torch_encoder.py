@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 
 from restrict.base.errors import ModelError
 from restrict.base.tensorfile import fits
-from restrict.soft.importers.blocks import Parts, assembled, final_norm, heads_of, layers_named, mlp, norm_of, usual
+from restrict.soft.importers.blocks import Block, Parts, assembled, final_norm, layers_named
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
-from restrict.soft.models.model import Activation, Floats, Mask, SoftLayer, SoftModel
+from restrict.soft.models.model import Floats, Mask, SoftModel
 from restrict.soft.models.terms import Term
 
 NAME = re.compile(r"(?:(?P<prefix>.*)\.)?layers\.(?P<layer>\d{1,4})\.self_attn\.in_proj_weight")
+MAPS = ("self_attn.in_proj_", "self_attn.out_proj.", "linear1.", "linear2.")
 ROLES = {"embedding": ("embed", "emb", "wte"), "unembedding": ("head", "out", "classifier", "fc", "unembed", "linear")}
 
 
@@ -28,7 +29,8 @@ def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
     eps = choices.eps("layer_norm_eps")
     causal = choices.flag("causal mask", choices.options.causal, ("causal", "is_causal"), False, "the call decides it")
     mask: Mask = "past" if causal else "none"
-    layers = tuple(_layer(tensors, f"{stem}layers.{at}", d, heads, mask, activation, first, eps) for at in range(count))
+    block, scale = Block(d, heads, mask, activation, "pre" if first else "post", eps), Term(f"1/sqrt({d // heads})")
+    layers = tuple(block.layer(tensors, f"{stem}layers.{at}", MAPS, "norm", scale) for at in range(count))
     final = final_norm(tensors, choices, f"{stem}norm", d, eps)
     names = choices.options.names
     embedding = _find(tensors, names, "embedding", (_rows(choices), d))
@@ -95,21 +97,3 @@ def _find(tensors: Named, names: Mapping[str, str], role: str, shape: tuple[int 
             f"--names {role}=..."
         )
     return found[0]
-
-
-def _layer(
-    tensors: Named, stem: str, d: int, heads: int, mask: Mask, activation: Activation, first: bool, eps: str
-) -> SoftLayer:  # fmt: skip
-    attention = f"{stem}.self_attn"
-    qkv = tensors.take(f"{attention}.in_proj_weight", (3 * d, d))
-    out = tensors.take(f"{attention}.out_proj.weight", (d, d))
-    return SoftLayer(
-        heads_of(
-            qkv, tensors.bias(f"{attention}.in_proj_bias", 3 * d), out, heads, mask, Term(f"1/sqrt({d // heads})")
-        ),
-        tensors.bias(f"{attention}.out_proj.bias", d),
-        mlp(tensors, usual(f"{stem}.linear1"), usual(f"{stem}.linear2"), d, activation),
-        "pre" if first else "post",
-        norm_of(tensors, f"{stem}.norm1", d, eps),
-        norm_of(tensors, f"{stem}.norm2", d, eps),
-    )

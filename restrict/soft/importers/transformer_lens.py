@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.soft.importers.blocks import Parts, assembled, layers_named, learned, mlp
+from restrict.soft.importers.blocks import Parts, assembled, heads_of, layers_named, learned, mlp
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
 from restrict.soft.models.model import Activation, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
@@ -38,14 +38,11 @@ class _Reader:
         take, d, at = self.tensors.take, self.d, f"{self.stem}{block}.attn"
         query = take(f"{at}.W_Q", (None, d, None))
         count, _, dk = query.shape
-        key, value = take(f"{at}.W_K", (count, d, dk)), take(f"{at}.W_V", (count, d, dk))
-        out = take(f"{at}.W_O", (count, dk, d))
-        bias = [self.tensors.bias(f"{at}.b_{part}", count, dk) for part in "QKV"]
-        made = []
-        for h in range(count):
-            q, k, v, o = (np.ascontiguousarray(part[h].T) for part in (query, key, value, out))
-            made.append(SoftHead(q, k, v, o, bias[0][h], bias[1][h], bias[2][h], mask, scale))
-        return tuple(made)
+        parts = [query, *(take(f"{at}.W_{part}", (count, d, dk)) for part in "KV")]
+        out = take(f"{at}.W_O", (count, dk, d)).reshape(-1, d)
+        bias = np.concatenate([self.tensors.bias(f"{at}.b_{part}", count, dk).reshape(-1) for part in "QKV"])
+        stacked = np.concatenate([part.swapaxes(1, 2).reshape(-1, d) for part in parts])
+        return heads_of(stacked, bias, out.T, count, mask, scale)
 
     def block(self, at: int, mask: Mask, scale: Term, activation: Activation) -> SoftLayer:
         """One block; without a network where there is no ``mlp.W_in``."""

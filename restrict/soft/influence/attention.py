@@ -77,9 +77,8 @@ def spans_of(changes: Changes) -> tuple[Span, ...]:
     """For each head limits of what the weights beside any place add up to, over all words."""
     least = [np.where(changes.allowed, head.e, np.inf).min(1) for head in changes.heads]
     most = [np.where(changes.allowed, head.e, 0.0).max(1) for head in changes.heads]
-    return tuple(
-        (float(beside(a).min()) * (1 - OUT), float(b.sum()) * (1 + OUT)) for a, b in zip(least, most, strict=True)
-    )
+    ends = ((float(beside(a).min()), float(b.sum())) for a, b in zip(least, most, strict=True))
+    return tuple((low * (1 - OUT), high * (1 + OUT)) for low, high in ends)
 
 
 def climbed(changes: Changes, turned: Turned) -> tuple[float, Pair | None]:

@@ -34,8 +34,7 @@ class Sample:
             return np.ones(len(words), dtype=bool)
         for j in self.read:
             state = np.where(state >= 0, self.delta[state, words[:, j]], -1)
-        found: np.ndarray[tuple[int], np.dtype[np.bool_]] = state >= 0
-        return found
+        return np.asarray(state >= 0)
 
     def random(self, count: int) -> I64:
         """Random words of all biases, in two parts: walks of the automaton, of which some reach the output's symbol."""
@@ -44,8 +43,7 @@ class Sample:
         shares = self.rng.dirichlet(np.full(size, 0.3), (2, count))
         cut = self.rng.integers(0, self.changes.words.n, count)
         for j in self.read:
-            chance = np.where((j < cut)[:, None], shares[0], shares[1]) * (self.delta[state] >= 0) + 1e-9 * (
-                self.delta[state] >= 0)  # fmt: skip
+            chance = (np.where((j < cut)[:, None], shares[0], shares[1]) + 1e-9) * (self.delta[state] >= 0)
             symbols = (self.rng.random(count)[:, None] * chance.sum(1)[:, None] > chance.cumsum(1)).sum(1)
             words[:, j] = self.fixed.get(j, np.minimum(symbols, size - 1))
             state = np.where(state >= 0, self.delta[state, words[:, j]], -1)
@@ -96,8 +94,7 @@ def of_logits(model: SoftModel, rows: Floats) -> Measure:
 
 def of_attention(after: Floats, base: Floats, which: I64) -> Floats:
     """How far what attention adds moves, as a Euclidean norm."""
-    moved: Floats = np.linalg.norm(after - base[which], axis=1, keepdims=True)
-    return moved
+    return np.asarray(np.linalg.norm(after - base[which], axis=1, keepdims=True))
 
 
 class Tried:
@@ -155,9 +152,8 @@ class Tried:
                 best, chosen = self.moved(words)
                 for r, kept in enumerate(top):
                     for k in np.argsort(-best[:, r], kind="stable")[:KEPT].tolist():
-                        kept.append(
-                            (float(best[k, r]), words[k].tolist(), (int(chosen[k, r, 0]), int(chosen[k, r, 1])))
-                        )
+                        t, o = chosen[k, r].tolist()
+                        kept.append((float(best[k, r]), words[k].tolist(), (t, o)))
                     top[r] = sorted({tuple(x[1]): x for x in sorted(kept)}.values(), reverse=True)[:KEPT]
             words = self.sample.changed(np.array([x[1] for kept in top for x in kept], dtype=np.int64))
         return [(word, [*word[:t], o, *word[t + 1 :]])

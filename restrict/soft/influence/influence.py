@@ -18,7 +18,7 @@ import numpy as np
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
-from restrict.soft.bounds.lemma5 import ROOM, activation_norm, closed_form, gap_norm, recursion
+from restrict.soft.bounds.lemma5 import ROOM, closed_form, gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.models import evaluate
@@ -73,12 +73,11 @@ def influence(
     b = (by_layer, by_layer * gap)
     if a is not None:
         b = (min(a[0], b[0]), min(a[1], b[1]))
-    if progress is not None:
-        progress(f"n = {n}: propagating sets")
+    tell = progress or (lambda _: None)
+    tell(f"n = {n}: propagating sets")
     c = sharp_bound(parts, tokens, chosen)
     c = (min(b[0], c[0]), min(b[1], c[1]))
-    if progress is not None:
-        progress(f"n = {n}: trying exchanges")
+    tell(f"n = {n}: trying exchanges")
     d, everything, tried = measured_influence(model, n, chosen, samples=samples, seed=seed)
     return Influence(n, a, b, c, d, everything, tried, None if closed is None else closed.log10)
 
@@ -86,11 +85,12 @@ def influence(
 def sharp_bound(parts: Parts, tokens: I64, positions: I64) -> tuple[float, float]:
     """The propagated bound at the output: (activation, logit)."""
     out = parts.model.output_position(parts.n)
-    found = run_exchange(parts, tokens, positions, at=np.array([out]))
-    sets = [other[0] for other in found.other]
+    values, pairs = run_exchange(parts, tokens, positions, at=np.array([out]))
+    sets = [pair.other[0] for pair in pairs]
     # Two values of one set are never further apart than its diameter.
-    diameter = 2 * found.values[0].ball * ROOM
-    return min(max(activation_norm(s) for s in sets), float(diameter)), max(logit_gap(parts, s) for s in sets)
+    diameter = 2 * values[0].ball * ROOM
+    largest = max(float(s.norm()) * ROOM for s in sets)
+    return min(largest, float(diameter)), max(logit_gap(parts, s) for s in sets)
 
 
 def influence_matrix(model: SoftModel, n: int) -> Floats:
@@ -100,13 +100,10 @@ def influence_matrix(model: SoftModel, n: int) -> Floats:
     parts = prepare(model, n)
     tokens = allowed_tokens(parts)
     found = np.zeros((n, n))
-    for i in range(n):
-        if i in model.pinned(n):
-            continue
-        run = run_exchange(parts, tokens, np.array([i]))
-        rows = np.max([other.norm() for other in run.other], axis=0)
-        rows[i] = max(float(own.norm()[i]) for own in run.own)
-        found[i] = rows
+    for i in set(range(n)) - set(model.pinned(n)):
+        _, pairs = run_exchange(parts, tokens, np.array([i]))
+        found[i] = np.max([pair.other.norm() for pair in pairs], axis=0)
+        found[i, i] = max(float(pair.own.norm()[i]) for pair in pairs)
     return found
 
 

@@ -324,8 +324,7 @@ def _slack(head: Head, alike: float) -> Floats:
         return np.full(head.v.shape[-1], head.off)
     spread = seen.max(0) - seen.min(0)
     rounding = 2 * ROUND * (spread + np.abs(seen).max(0))
-    found: Floats = (head.eta + 4 * alike) * spread + head.off + 2 * alike + rounding
-    return found
+    return np.asarray((head.eta + 4 * alike) * spread + head.off + 2 * alike + rounding)
 
 
 def few(changes: Changes) -> bool:

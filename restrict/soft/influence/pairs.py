@@ -183,9 +183,8 @@ class Changes:
             x, y = np.stack([box.xa, box.xb])[:, box.kept], np.stack([box.ya, box.yb])[:, box.kept]
             if y.min() > 0:
                 low, high = max(float((x / y).min()), low), min(float((x / y).max()), high)
-        return Plane(
-            found, terms, (low + middle - off, high + middle + off), off, spread * (1 + OUT), there
-        )  # fmt: skip
+        reach = low + middle - off, high + middle + off
+        return Plane(found, terms, reach, off, spread * (1 + OUT), there)
 
     def along(
         self, row: Floats, near: I64 | None = None, within: tuple[float, float] | None = None,
@@ -247,8 +246,7 @@ def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
     at = np.array([model.output_position(n)])
     first, second = (_tokens(model, [pair[side] for pair in pairs]) for side in (0, 1))
     moved = evaluate.activations(model, second, at=at)[:, 0] - evaluate.activations(model, first, at=at)[:, 0]
-    found: Floats = np.abs(moved @ rows.T)
-    return found
+    return np.asarray(np.abs(moved @ rows.T))
 
 
 def _tokens(model: SoftModel, columns: list[list[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

@@ -112,8 +112,7 @@ def greatest_change(at: Edges, terms: Replacement, within: tuple[float, float] |
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = _along(xa, ya, xb, yb, n, d, other_n, other_d)
     found = np.where(np.isnan(found), np.inf, found)
-    best: Floats = np.where(kept, found, -np.inf).max(axis=1)
-    return best
+    return np.asarray(np.where(kept, found, -np.inf).max(axis=1))
 
 
 def _inside(a: tuple[Floats, Floats], b: tuple[Floats, Floats], within: tuple[float, float]) -> tuple[Floats, Floats]:
@@ -135,19 +134,16 @@ def _along(
     """The greatest ``|f|`` on edges."""
     constant = other_n * d - n * other_d
 
+    def numerator(x: Floats, y: Floats) -> Floats:
+        return x * (d - other_d) + y * (other_n - n) + constant
+
     def change(x: Floats, y: Floats) -> Floats:
-        return (x * (d - other_d) + y * (other_n - n) + constant) / ((y + d) * (y + other_d))
+        return numerator(x, y) / ((y + d) * (y + other_d))
 
     ends = np.maximum(np.abs(change(xa, ya)), np.abs(change(xb, yb)))
     low, high = np.minimum(ya, yb), np.maximum(ya, yb)
     dens = (low + d) * (low + other_d)
-    loose = (
-        np.maximum(
-            np.abs(xa * (d - other_d) + ya * (other_n - n) + constant),
-            np.abs(xb * (d - other_d) + yb * (other_n - n) + constant),
-        )
-        / dens
-    )
+    loose = np.maximum(np.abs(numerator(xa, ya)), np.abs(numerator(xb, yb))) / dens
     k = (xb - xa) / (yb - ya)
     p, r = xa - k * ya + other_n - k * other_d, xa - k * ya + n - k * d
     ratio = np.sqrt(np.where(p * r > 0, r / p, np.nan))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restrict.base.arrays import Bools
 from restrict.soft.bounds.parts import GELU_SLOPES, ReadyFeedForward, ReadyLayer, eps_range
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm
@@ -37,14 +38,12 @@ class Form:
     @property
     def reach(self) -> Floats:
         """How far each entry goes from its centre."""
-        found: Floats = np.abs(self.g).sum(-1) + self.r
-        return found
+        return np.asarray(np.abs(self.g).sum(-1) + self.r)
 
     @property
     def size(self) -> Floats:
         """The greatest absolute value of each entry."""
-        found: Floats = np.abs(self.c) + self.reach
-        return found
+        return np.asarray(np.abs(self.c) + self.reach)
 
     def rounded(self, size: Floats) -> "Form":
         """With room for the error of operations on numbers of this size."""
@@ -167,10 +166,14 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
 
+def _unless(far: Bools, a: Form, centre: float, radius: float) -> Form:
+    """A form, but an interval where ``far`` says so."""
+    return Form(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
+
+
 def _at_most(a: Form, most: float) -> Form:
     """A form whose entries are known not to be larger: as an interval where it goes above."""
-    far = ~(a.size <= most)
-    return Form(np.where(far, 0.0, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, most, a.r))
+    return _unless(~(a.size <= most), a, 0.0, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +191,9 @@ class Network:
 
 def network(ffn: ReadyFeedForward, x: Form) -> Network:
     """A network of a form; without generators, at a point, the remainders are rounding and stay remainders."""
-    own = parted if x.g.shape[-1] else _same
+    own: Callable[[Form], Form] = parted if x.g.shape[-1] else lambda form: form
     value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, own(x), ffn.inner.bias))
     return Network(ffn, mapped(ffn.outer.matrix, own(value), ffn.outer.bias), slopes)
-
-
-def _same(x: Form) -> Form:
-    return x
 
 
 def hidden(kind: str, z: Form) -> tuple[Form, Form]:
@@ -212,12 +211,9 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
     at = low + steps * (high - low)
     first = steepness(kind, at)
     image = _chord(z, at, activated(kind, at), first[parts // 2], CURVED)
-    bent = _chord(z, at, first, derivatives(kind, z.c)[1], BENT)
+    bent = _chord(z, at, first, second_derivative(kind, z.c), BENT)
     middle, half = sum(GELU_SLOPES) / 2, (GELU_SLOPES[1] - GELU_SLOPES[0]) / 2
-    flat = ~(bent.reach < half)
-    slopes = Form(
-        np.where(flat, middle, bent.c), np.where(flat[..., None], 0.0, bent.g), np.where(flat, half, bent.r)
-    )  # fmt: skip
+    slopes = _unless(~(bent.reach < half), bent, middle, half)
     return image.rounded(1 + z.size), slopes.rounded(1 + z.size)
 
 
@@ -234,16 +230,15 @@ def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) ->
     return Form((low + high) / 2, slope[..., None] * z.g, (high - low) / 2 + np.abs(slope) * z.r)
 
 
-def derivatives(kind: str, x: Floats) -> tuple[Floats, Floats]:
-    """The first and second derivative of a GELU, up to 1e-13."""
-    first: Floats = steepness(kind, x)
+def second_derivative(kind: str, x: Floats) -> Floats:
+    """That of a GELU, up to 1e-13; the first is :func:`.steepness`."""
     if kind == "gelu":
-        return first, np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (2 - x * x)
+        return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (2 - x * x))
     k, cubic = math.sqrt(2 / math.pi), 0.044715
     t = np.tanh(k * (x + cubic * x**3))
     inner, bent = k * (1 + 3 * cubic * x * x), 6 * k * cubic * x
     sech = 1 - t * t
-    return first, sech * inner + 0.5 * x * (sech * bent - 2 * t * sech * inner * inner)
+    return np.asarray(sech * inner + 0.5 * x * (sech * bent - 2 * t * sech * inner * inner))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,15 +285,11 @@ def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
         return made.image
 
     x = normalised(layer.behind[0], y)
-    if layer.ffn is not None and layer.front[1] is not None:
-        before = normed(layer.front[1], x)
-        made = network(layer.ffn, before.image)
-        steps.append(lambda b: added(b, before.back(made.back(b))))
-        x = added(x, made.image)
-    elif layer.ffn is not None:
-        plain = network(layer.ffn, x)
-        steps.append(lambda b: added(b, plain.back(b)))
-        x = normalised(layer.behind[1], added(x, plain.image))
+    if layer.ffn is not None:
+        before = None if layer.front[1] is None else normed(layer.front[1], x)
+        made = network(layer.ffn, x if before is None else before.image)
+        steps.append(lambda b: added(b, made.back(b) if before is None else before.back(made.back(b))))
+        x = normalised(layer.behind[1], added(x, made.image))
     last = x
     normalised(final, x)
     return Tail(final, last, tuple(steps), y.g.shape[-1])

@@ -82,8 +82,7 @@ class Parity(Source):
         if m:
             odd[:, -1] = rng.random(count) < 0.5
         before = np.concatenate([np.zeros((count, 1), dtype=bool), odd[:, :-1]], axis=1)[:, :m]
-        found: I64 = (odd ^ before).astype(np.int64)
-        return found
+        return np.asarray((odd ^ before).astype(np.int64))
 
     def next_many(self, words: I64) -> Floats:
         """The distributions of what follows: (count, 3)."""

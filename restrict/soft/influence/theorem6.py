@@ -19,6 +19,7 @@ The pairs of PARITY use one position; which one is free to choose, so the one wi
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -26,7 +27,6 @@ import numpy as np
 
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
-from restrict.soft.bounds.enclosure import Enclosure
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import gap_norm, recursion
 from restrict.soft.bounds.parts import Parts, logit_gap, prepare
@@ -109,9 +109,8 @@ def eta_bound(parts: Parts, positions: I64, symbols: tuple[tuple[int, int], ...]
     """A certified bound on the change of any logit difference when one of these positions is exchanged."""
     tokens = allowed_tokens(parts)
     out = parts.model.output_position(parts.n)
-    found = run_exchange(parts, tokens, positions, at=np.array([out]), symbols=symbols)
-    sets: list[Enclosure] = [other[0] for other in found.other]
-    eta = min(max(logit_gap(parts, s) for s in sets), recursion(parts, tokens).output * gap_norm(parts))
+    _, pairs = run_exchange(parts, tokens, positions, at=np.array([out]), symbols=symbols)
+    eta = min(max(logit_gap(parts, p.other[0]) for p in pairs), recursion(parts, tokens).output * gap_norm(parts))
     model = parts.model
     if len(model.layers) != 1 or "additive scores" in model.special:
         return eta
@@ -131,17 +130,14 @@ def _membership_floor(parts: Parts) -> tuple[float, float]:
     return eta, binary_floor(eta)
 
 
-def _last_is_seen(parts: Parts) -> bool:
-    """Whether the output is read at the last symbol itself."""
-    return bool(_last_symbol(parts) == parts.model.output_position(parts.n))
-
-
-def _last_symbol(parts: Parts) -> int:
-    return parts.n - 1 - (parts.model.end_marker is not None)
+def _last_symbol(parts: Parts) -> tuple[int, bool]:
+    """The last symbol's position, and whether the output is read there."""
+    last = parts.n - 1 - (parts.model.end_marker is not None)
+    return last, last == parts.model.output_position(parts.n)
 
 
 def _parity_floor(parts: Parts, source: Parity, m: int) -> tuple[float, float]:
-    last, seen = _last_symbol(parts), _last_is_seen(parts)
+    last, seen = _last_symbol(parts)
     if m < (2 if seen else 1):
         return math.inf, source.optimum(m) * DOWN
     eta = eta_bound(parts, np.array([last - 1 if seen else last]))
@@ -158,7 +154,7 @@ def _dyck_floor(parts: Parts, source: Dyck2, m: int) -> tuple[float, float]:
     if m == 0 or len(exchangeable(parts.model, parts.n)) == 0:
         return math.inf, source.optimum(m) * DOWN
     eta = eta_bound(parts, exchangeable(parts.model, parts.n), ((0, 2),))
-    share = source.p0(m) if _last_is_seen(parts) else source.unbalanced(m)
+    share = source.p0(m) if _last_symbol(parts)[1] else source.unbalanced(m)
     # Beyond the exact lengths the share is a double with a relative error below 1e-10.
     return eta, (source.optimum(m) + float(share) * (1 - 1e-9) * float(1 - source.p) * binary_floor(eta)) * DOWN
 
@@ -170,8 +166,8 @@ def _membership(model: SoftModel, m: int, samples: int, seed: int) -> tuple[floa
     everything = m <= 14
     drawn = np.random.default_rng([seed, m])
     words = all_words(2, m)[:, ::-1] if everything else drawn.integers(0, 2, (samples, m))
-    losses = np.concatenate([_membership_loss(model, part) for part in _batches(model, words)])
-    return _summary(losses, None if not everything else np.full(len(losses), 1 / len(losses)))
+    weights = np.full(len(words), 1 / len(words)) if everything else None
+    return _mean(model, words, weights, lambda part: _membership_loss(model, part))
 
 
 def _membership_loss(model: SoftModel, words: I64) -> Floats:
@@ -191,8 +187,7 @@ def _accept_margin(model: SoftModel, logits: Floats) -> Floats:
 def _read(model: SoftModel, words: I64) -> Floats:
     """The logits at the output's position, behind words without markers."""
     encoded = model.encode(words)
-    found: Floats = evaluate.logits(model, encoded, at=np.array([model.output_position(encoded.shape[1])]))[:, 0]
-    return found
+    return np.asarray(evaluate.logits(model, encoded, at=np.array([model.output_position(encoded.shape[1])]))[:, 0])
 
 
 def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
@@ -203,8 +198,7 @@ def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: 
         weights = np.array([float(q) for _, q in pairs])
     else:
         words, weights = source.sample(m, samples, np.random.default_rng([seed, m])), None
-    losses = np.concatenate([_next_loss(model, source, part) for part in _batches(model, words)])
-    return _summary(losses, weights)
+    return _mean(model, words, weights, lambda part: _next_loss(model, source, part))
 
 
 def _next_loss(model: SoftModel, source: Parity | Dyck2, words: I64) -> Floats:
@@ -214,12 +208,12 @@ def _next_loss(model: SoftModel, source: Parity | Dyck2, words: I64) -> Floats:
     return np.asarray(-(np.where(true > 0, true * log_q, 0.0)).sum(axis=1) / math.log(2))
 
 
-def _batches(model: SoftModel, words: I64) -> list[I64]:
+def _mean(
+    model: SoftModel, words: I64, weights: Floats | None, loss: Callable[[I64], Floats]
+) -> tuple[float, float, bool]:
+    """The mean of the losses of words that have weights; of a sample, without any, an estimate with its margin."""
     step = batch(model, words.shape[1])
-    return [words[at : at + step] for at in range(0, len(words), step)]
-
-
-def _summary(losses: Floats, weights: Floats | None) -> tuple[float, float, bool]:
+    losses = np.concatenate([loss(words[at : at + step]) for at in range(0, len(words), step)])
     if weights is not None:
         return float(losses @ weights), 0.0, True
     margin = Z * float(losses.std(ddof=1)) / math.sqrt(len(losses)) if len(losses) > 1 else math.inf

@@ -37,9 +37,8 @@ def activations(model: SoftModel, words: I64, *, at: I64 | None = None, dtype: t
         x = x[:, rows]
     x = normalised(model.final_norm, x)
     if not np.isfinite(x).all():
-        raise ModelError(
-            f"{model.name}: the evaluation at n = {n} in {np.dtype(dtype).name} overflows or divides 0 by 0"
-        )
+        kind = np.dtype(dtype).name
+        raise ModelError(f"{model.name}: the evaluation at n = {n} in {kind} overflows or divides 0 by 0")
     return x
 
 
@@ -50,7 +49,7 @@ def logits(model: SoftModel, words: I64, *, at: I64 | None = None, dtype: type =
     if at is None:
         at = np.arange(n) if model.output.place == "every" else np.array([model.output_position(n)])
     y = activations(model, words, at=at, dtype=dtype)
-    return y @ model.output.unembed.T.astype(dtype) + model.output.bias.astype(dtype)
+    return affine(model.output.unembed, model.output.bias, y)
 
 
 def probabilities(model: SoftModel, found: Real) -> Real:
@@ -139,9 +138,8 @@ def behind_attention(layer: SoftLayer, moved: Real) -> Real:
 def attended(head: SoftHead, queries: Real, keys: Real, rows: I64, n: int) -> Real:
     """What a head adds: ``queries`` (batch, r, d) at ``rows``, ``keys`` (batch, n, d); shape (batch, r, d)."""
     kind = keys.dtype
-    q = queries @ head.query.T.astype(kind) + head.query_bias.astype(kind)
-    k = keys @ head.key.T.astype(kind) + head.key_bias.astype(kind)
-    v = keys @ head.value.T.astype(kind) + head.value_bias.astype(kind)
+    q, k = affine(head.query, head.query_bias, queries), affine(head.key, head.key_bias, keys)
+    v = affine(head.value, head.value_bias, keys)
     if head.uniform:
         return _averages(head, v)[:, rows] @ head.output.T.astype(kind)
     out = np.empty((*q.shape[:2], v.shape[2]), dtype=kind)
@@ -195,10 +193,14 @@ def scored(head: SoftHead, q: Real, k: Real) -> Real:
     return np.tanh(q[:, :, None, :] + k[:, None, :, :]) @ head.additive.astype(k.dtype)
 
 
+def affine(matrix: Floats, bias: Floats, x: Real) -> Real:
+    """``matrix x + bias`` along the last axis, in the precision of ``x``."""
+    return x @ matrix.T.astype(x.dtype) + bias.astype(x.dtype)
+
+
 def fed_forward(ffn: SoftFeedForward, x: Real) -> Real:
     """What the network adds."""
-    inner = x @ ffn.inner.T.astype(x.dtype) + ffn.inner_bias.astype(x.dtype)
-    return activated(ffn.activation, inner) @ ffn.outer.T.astype(x.dtype) + ffn.outer_bias.astype(x.dtype)
+    return affine(ffn.outer, ffn.outer_bias, activated(ffn.activation, affine(ffn.inner, ffn.inner_bias, x)))
 
 
 def activated(kind: str, x: Real) -> Real:

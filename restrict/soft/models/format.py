@@ -152,13 +152,7 @@ def _norm(place: str, eps: str, tensors: Tensors) -> LayerNorm:
 
 
 def _output(fields: dict[str, Any], node: Node, tensors: Tensors) -> SoftOutput:
-    unembed = tensors.take("unembed")
+    unembed, kind, accept = tensors.take("unembed"), fields.get("kind", "softmax"), tuple(fields.get("accept", ()))
+    bias = tensors.maybe("unembed_bias", unembed.shape[0])
     labels = tuple(label.text() for label in dict(node.members())["labels"].items())
-    return SoftOutput(
-        unembed,
-        tensors.maybe("unembed_bias", unembed.shape[0]),
-        labels,
-        fields["position"],
-        fields.get("kind", "softmax"),
-        tuple(fields.get("accept", ())),
-    )
+    return SoftOutput(unembed, bias, labels, fields["position"], kind, accept)

@@ -40,17 +40,37 @@ Row = dict[int, float]
 """The entries of a row that are not zero."""
 
 
+def _row(entries: Row) -> Floats:
+    return _matrix(1, WIDTH, {(0, at): w for at, w in entries.items()})
+
+
 def _head(query: Row, key: Row, value: Row, to: int, sign: float, scale: str) -> SoftHead:
     """A head with one-dimensional score and value, which is added, times ``sign``, to dimension ``to``."""
-    return SoftHead(
-        query=_matrix(1, WIDTH, {(0, at): w for at, w in query.items()}),
-        key=_matrix(1, WIDTH, {(0, at): w for at, w in key.items()}),
-        value=_matrix(1, WIDTH, {(0, at): w for at, w in value.items()}),
-        output=_matrix(WIDTH, 1, {(to, 0): sign}),
-        query_bias=zeros(1),
-        key_bias=zeros(1),
-        value_bias=zeros(1),
-        scale=Term(scale),
+    q, k, v = (_row(entries) for entries in (query, key, value))
+    return SoftHead(q, k, v, _matrix(WIDTH, 1, {(to, 0): sign}), zeros(1), zeros(1), zeros(1), scale=Term(scale))
+
+
+def _network(rows: list[Row], bias: float, to: int, weights: tuple[float, ...]) -> SoftFeedForward:
+    """A network of which each unit has such a row and this bias; dimension ``to`` gets their weighted sum."""
+    outer = _matrix(WIDTH, len(rows), {(to, unit): w for unit, w in enumerate(weights)})
+    return SoftFeedForward(np.concatenate([_row(row) for row in rows]), np.full(len(rows), bias), outer, zeros(WIDTH))
+
+
+def _published(
+    name: str, layers: tuple[SoftLayer, ...], terms: tuple[str, ...], read: int, labels: tuple[str, str], what: str
+) -> SoftModel:
+    """A model of that paper: dimensions 0, 1, 2 are the symbols 0, 1, CLS, then come the terms; the sign of dimension
+    ``read`` at CLS tells which label it is."""
+    table = _matrix(len(terms), WIDTH, {(at, 3 + at): 1.0 for at in range(len(terms))})
+    return SoftModel(
+        name=name,
+        alphabet=("0", "1"),
+        start_marker="CLS",
+        embed=np.eye(3, WIDTH),
+        positions=Positions("terms", "add", tuple(map(Term, terms)), table),
+        layers=layers,
+        output=SoftOutput(_row({read: 1.0}), zeros(1), labels, "first", "sign"),
+        description=f"the {what} of Chiang & Cholak (2022)",
     )
 
 
@@ -65,33 +85,12 @@ def parity() -> SoftModel:
     For even n the logit is ``+-2 tanh(c) / n^2``, so one flip changes it by ``4 tanh(c) / n^2``, about ``1.68 / n^2``.
     ``n`` counts CLS.
     """
-    first = SoftLayer(
-        heads=(_head({}, {}, {1: 1.0}, 5, 1.0, "1"), _head({}, {}, {2: 1.0}, 6, 1.0, "1")),
-        attention_bias=zeros(WIDTH),
-        ffn=SoftFeedForward(
-            inner=_matrix(3, WIDTH, {(r, at): w for r, shift in enumerate((-1.0, 0.0, 1.0))
-                                     for at, w in ((5, 1.0), (3, -1.0), (6, shift)) if w}),
-            inner_bias=zeros(3),
-            outer=_matrix(WIDTH, 3, {(7, 0): 1.0, (7, 1): -2.0, (7, 2): 1.0}),
-            outer_bias=zeros(WIDTH),
-        ),
-    )  # fmt: skip
-    second = SoftLayer(
-        heads=tuple(_head({2: 1.0}, {4: -sign}, {7: 1.0}, 8, sign, "1/sqrt(5)") for sign in (1.0, -1.0)),
-        attention_bias=zeros(WIDTH),
-    )
-    return SoftModel(
-        name="parity",
-        alphabet=("0", "1"),
-        start_marker="CLS",
-        embed=_matrix(3, WIDTH, {(0, 0): 1.0, (1, 1): 1.0, (2, 2): 1.0}),
-        positions=Positions(
-            "terms", "add", (Term("i/n"), Term("(-1)**i")), _matrix(2, WIDTH, {(0, 3): 1.0, (1, 4): 1.0})
-        ),
-        layers=(first, second),
-        output=SoftOutput(_matrix(1, WIDTH, {(0, 8): 1.0}), zeros(1), ("even", "odd"), "first", "sign"),
-        description="the exact softmax transformer for PARITY of Chiang & Cholak (2022)",
-    )  # fmt: skip
+    heads = tuple(_head({}, {}, {at: 1.0}, 4 + at, 1.0, "1") for at in (1, 2))
+    differences: list[Row] = [{5: 1.0, 3: -1.0, 6: shift} for shift in (-1.0, 0.0, 1.0)]
+    first = SoftLayer(heads, zeros(WIDTH), _network(differences, 0.0, 7, (1.0, -2.0, 1.0)))
+    heads = tuple(_head({2: 1.0}, {4: -sign}, {7: 1.0}, 8, sign, "1/sqrt(5)") for sign in (1.0, -1.0))
+    layers, what = (first, SoftLayer(heads, zeros(WIDTH))), "exact softmax transformer for PARITY"
+    return _published("parity", layers, ("i/n", "(-1)**i"), 8, ("even", "odd"), what)
 
 
 def first(log: int = 0) -> SoftModel:
@@ -105,28 +104,11 @@ def first(log: int = 0) -> SoftModel:
 
     ``log``: 0 or 1.
     """
-    layer1 = SoftLayer(
-        heads=(),
-        attention_bias=zeros(WIDTH),
-        ffn=SoftFeedForward(
-            inner=_matrix(1, WIDTH, {(0, 1): 1.0, (0, 3): 1.0}),
-            inner_bias=np.array([-1.0]),
-            outer=_matrix(WIDTH, 1, {(4, 0): 1.0}),
-            outer_bias=zeros(WIDTH),
-        ),
-    )
-    scale = "log(n)" if log else "1/sqrt(6)"
-    layer2 = SoftLayer((_head({2: 1.0}, {3: 1.0}, {4: 1.0, 3: -0.5}, 5, 1.0, scale),), zeros(WIDTH))
-    return SoftModel(
-        name=f"first:log={log}" if log else "first",
-        alphabet=("0", "1"),
-        start_marker="CLS",
-        embed=_matrix(3, WIDTH, {(0, 0): 1.0, (1, 1): 1.0, (2, 2): 1.0}),
-        positions=Positions("terms", "add", (Term("i == 1"),), _matrix(1, WIDTH, {(0, 3): 1.0})),
-        layers=(layer1, layer2),
-        output=SoftOutput(_matrix(1, WIDTH, {(0, 5): 1.0}), zeros(1), ("0 first", "1 first"), "first", "sign"),
-        description="the softmax transformer for FIRST of Chiang & Cholak (2022)",
-    )
+    head = _head({2: 1.0}, {3: 1.0}, {4: 1.0, 3: -0.5}, 5, 1.0, "log(n)" if log else "1/sqrt(6)")
+    network = _network([{1: 1.0, 3: 1.0}], -1.0, 4, (1.0,))
+    layers = SoftLayer((), zeros(WIDTH), network), SoftLayer((head,), zeros(WIDTH))
+    name = f"first:log={log}" if log else "first"
+    return _published(name, layers, ("i == 1",), 5, ("0 first", "1 first"), "softmax transformer for FIRST")
 
 
 def random(

@@ -231,9 +231,8 @@ class SoftModel:
         if n < len(self.pinned(n)) or (self.start_marker is not None and self.end_marker is not None and n < 2):
             raise UsageError(f"the length {n} leaves no room for the markers")
         if self.positions.kind == "table" and self.positions.table is not None and n > len(self.positions.table):
-            raise ModelError(
-                f"{self.name}: n = {n} is beyond the position table, which has {len(self.positions.table)} rows"
-            )
+            rows = len(self.positions.table)
+            raise ModelError(f"{self.name}: n = {n} is beyond the position table, which has {rows} rows")
         return int(n)
 
     def encode(self, words: Sequence[Sequence[str]] | Ints) -> I64:
@@ -325,17 +324,22 @@ def check_tensor(name: str, array: Floats, shape: Expected) -> None:
         raise ModelError(f"tensor {name!r} has an entry that is infinite or not a number")
 
 
+def demand(*wanted: tuple[bool, str]) -> None:
+    """Raise :class:`ModelError` with the first message whose condition does not hold."""
+    for holds, message in wanted:
+        if not holds:
+            raise ModelError(message)
+
+
 def _symbols(model: SoftModel) -> None:
     symbols = model.symbols
-    if not model.alphabet:
-        raise ModelError("alphabet: there must be at least one symbol")
-    if any(not s for s in symbols):
-        raise ModelError("alphabet: a symbol must not be empty")
-    if len(set(symbols)) != len(symbols):
-        raise ModelError("alphabet: a symbol, or a marker, occurs twice")
     rows = np.asarray(model.embed).shape[0] if np.asarray(model.embed).ndim else 0
-    if rows != len(symbols):
-        raise ModelError(f"tensor 'embed' has {rows} rows; there are {len(symbols)} symbols, markers included")
+    demand(
+        (bool(model.alphabet), "alphabet: there must be at least one symbol"),
+        (all(symbols), "alphabet: a symbol must not be empty"),
+        (len(set(symbols)) == len(symbols), "alphabet: a symbol, or a marker, occurs twice"),
+        (rows == len(symbols), f"tensor 'embed' has {rows} rows; there are {len(symbols)} symbols, markers included"),
+    )
 
 
 def shaped(model: SoftModel) -> Shaped:
@@ -418,17 +422,14 @@ def terms_of(model: SoftModel) -> Iterator[tuple[str, Term]]:
 
 def _output(model: SoftModel) -> None:
     output = model.output
-    rows = len(output.unembed)
-    if output.kind == "sign":
-        if rows != 1 or len(output.labels) != 2:
-            raise ModelError(f"output: sign needs one row of 'unembed' and two labels, not {rows} and "
-                             f"{len(output.labels)}")  # fmt: skip
-    elif len(output.labels) != rows:
-        raise ModelError(f"output.labels: {len(output.labels)} labels for {rows} rows of 'unembed'")
-    if len(set(output.labels)) != len(output.labels):
-        raise ModelError("output.labels: a label occurs twice")
-    if any(not 0 <= a < len(output.labels) for a in output.accept):
-        raise ModelError(f"output.accept: {list(output.accept)} must be in 0 .. {len(output.labels) - 1}")
+    rows, count, sign, accept = len(output.unembed), len(output.labels), output.kind == "sign", output.accept
+    needed = f"output: sign needs one row of 'unembed' and two labels, not {rows} and {count}"
+    demand(
+        (not sign or (rows, count) == (1, 2), needed),
+        (sign or count == rows, f"output.labels: {count} labels for {rows} rows of 'unembed'"),
+        (len(set(output.labels)) == count, "output.labels: a label occurs twice"),
+        (all(0 <= a < count for a in accept), f"output.accept: {list(accept)} must be in 0 .. {count - 1}"),
+    )
 
 
 # ---------------------------------------------------------------- its file
@@ -448,12 +449,10 @@ def dumps(model: SoftModel) -> bytes:
 
 def document_of(model: SoftModel) -> dict[str, Any]:
     """The JSON object of the file."""
-    positions: dict[str, Any] = {"kind": model.positions.kind}
-    if model.positions.kind != "none":
-        positions["combine"] = model.positions.combine
-    if model.positions.kind == "terms":
+    kind, output = model.positions.kind, model.output
+    positions: dict[str, Any] = {"kind": kind} | ({} if kind == "none" else {"combine": model.positions.combine})
+    if kind == "terms":
         positions["terms"] = [t.text for t in model.positions.terms]
-    output = model.output
     document: dict[str, Any] = {"format": FORMAT, "name": model.name}
     for key in ("description", "start_marker", "end_marker"):
         if getattr(model, key):

@@ -45,7 +45,7 @@ class SoftCertificate(Record):
             "fixed": [[i, s] for i, s in sorted(self.fixed.items())],
             "position": self.position,
             "quantity": self.quantity,
-            "epsilon": _text(self.epsilon),
+            "epsilon": str(self.epsilon),
             "norms": dict(sorted(self.norms.items())),
             "provenance": self.provenance,
         }
@@ -59,17 +59,12 @@ class SoftCertificate(Record):
     def text(self) -> str:
         """The claim in words."""
         lines = [f"{self.model} at n = {self.n}: fixed {len(self.fixed)}, free {self.free}"]
+        moves, bound = f"the {self.quantity} moves by at most", at_most(self.bound, 6)
         if self.verified is None:
-            lines.append(
-                f"the {self.quantity} moves by at most {at_most(self.bound, 6)} by the propagation (not re-checked)"
-            )
+            lines.append(f"{moves} {bound} by the propagation (not re-checked)")
         else:
-            lines.append(
-                f"the {self.quantity} moves by at most {self.epsilon} (certified), whatever the free tokens are"
-            )
-            lines.append(
-                f"the propagation's own bound is {at_most(self.bound, 6)}; the re-check confirms {self.epsilon}"
-            )
+            lines.append(f"{moves} {self.epsilon} (certified), whatever the free tokens are")
+            lines.append(f"the propagation's own bound is {bound}; the re-check confirms {self.epsilon}")
         tokens = " ".join(f"{i}:{s}" for i, s in list(self.fixed.items())[:20])
         more = " ..." if len(self.fixed) > 20 else ""
         return "\n".join([*lines, f"fixed: {tokens}{more}" if tokens else "nothing has to be fixed"])
@@ -103,10 +98,6 @@ class SoftCertificate(Record):
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("fixed", len(self.fixed)), ("quantity", self.quantity)]
         return Table(f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)])
-
-
-def _text(x: Fraction) -> str:
-    return str(x.numerator) if x.denominator == 1 else f"{x.numerator}/{x.denominator}"
 
 
 def read_epsilon(text: str) -> Fraction:

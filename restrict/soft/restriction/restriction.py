@@ -101,19 +101,19 @@ def certify_soft(
     suffices; how many positions it leaves free is the measure of success. ``model``: with ReLU networks and dot-product
     scores, so that the re-check can follow; ``n``: with markers. ``verified`` is the line of the re-check, ``None``
     without ``check`` or where Ctrl-C stopped it."""
-    limit = read_epsilon(epsilon) if isinstance(epsilon, str) else epsilon
+    limit, tell = read_epsilon(epsilon) if isinstance(epsilon, str) else epsilon, progress or (lambda _: None)
     parts = prepare(model, n)
     goal = Goal(parts, read_position(model, n, position), quantity, limit)
     if check:
         check_covered(model)
     if fixed is not None:
         found = _given(goal, fixed)
-        return rechecked(found, model, progress) if check else found
+        return rechecked(found, model, tell) if check else found
     deadline = time.monotonic() + seconds
     for margin in MARGINS:
-        found = _searched(goal, margin, deadline, (seed, tries), progress)
+        found = _searched(goal, margin, deadline, (seed, tries), tell)
         try:
-            return rechecked(found, model, progress) if check else found
+            return rechecked(found, model, tell) if check else found
         except NotEstablished as error:
             reason = error
     raise NotEstablished(f"the re-check does not confirm what the propagation found: {reason}")
@@ -135,7 +135,7 @@ def _given(goal: Goal, fixed: dict[int, str]) -> SoftCertificate:
 
 
 def _searched(
-    goal: Goal, margin: float, deadline: float, drawn: tuple[int, int], progress: Progress | None
+    goal: Goal, margin: float, deadline: float, drawn: tuple[int, int], progress: Progress
 ) -> SoftCertificate:
     """The best restriction that a search finds, ``margin`` below epsilon."""
     seed, tries = drawn
@@ -168,11 +168,10 @@ def check_covered(model: SoftModel) -> None:
             raise ResourceLimit(f"layer {number}: networks other than ReLU are outside the re-check; see --no-recheck")
 
 
-def rechecked(certificate: SoftCertificate, model: SoftModel, progress: Progress | None = None) -> SoftCertificate:
+def rechecked(certificate: SoftCertificate, model: SoftModel, progress: Progress) -> SoftCertificate:
     """The certificate with the line of the independent re-check; without it where Ctrl-C stops that. Cost: ``n^2``
     exact scores per layer and head: seconds at n = 50, d = 16 and two layers."""
-    if progress is not None:
-        progress(f"{len(certificate.fixed)} fixed; re-checking in exact arithmetic")
+    progress(f"{len(certificate.fixed)} fixed; re-checking in exact arithmetic")
     try:
         line = trusted_check(file_content(model), certificate.to_bytes(), None, "certificate", None)
         return replace(certificate, verified=line)
@@ -196,7 +195,7 @@ class _Search:
     goal: Goal
     limit: float
     deadline: float
-    progress: Progress | None
+    progress: Progress
     best: dict[int, int] | None = None
     bound: float = math.inf
 
@@ -209,8 +208,7 @@ class _Search:
             return False
         if self.best is None or len(fixed) < len(self.best):
             self.best, self.bound = dict(fixed), found
-            if self.progress is not None:
-                self.progress(f"{len(fixed)} fixed, moves by at most {found:.3g}")
+            self.progress(f"{len(fixed)} fixed, moves by at most {found:.3g}")
         return True
 
     def run(self, rng: np.random.Generator, tries: int) -> None:
@@ -361,7 +359,7 @@ def attention(model: SoftModel, word: I64) -> list[list[Floats]]:
         keys = evaluate.normalised(layer.front[0], x)
         found.append([])
         for head in layer.heads:
-            q, k = keys @ head.query.T + head.query_bias, keys @ head.key.T + head.key_bias
+            q, k = (evaluate.affine(*maps, keys) for maps in ((head.query, head.query_bias), (head.key, head.key_bias)))
             scores = evaluate.scored(head, q, k)[0] * head.scale.value(0, n)
             found[-1].append(evaluate.softmax(np.where(visible(head.mask, rows, n), scores, -np.inf)))
         x = evaluate.run_layer(layer, x, rows, n)
