@@ -525,7 +525,9 @@ def pairs(instance: Instance, head: Mapping[str, Any], i: int, u: int, state: Ab
 
 def candidates(found: list[Pair]) -> list[Pair]:
     """The pairs at or above the floor, the greatest of the positions' worst pairs."""
-    worst = {j: min(pair.rank for pair in found if pair.j == j) for j in {pair.j for pair in found}}
+    worst: dict[int, tuple[int, int]] = {}
+    for pair in found:
+        worst[pair.j] = min(pair.rank, worst.get(pair.j, pair.rank))
     floor = max(worst.values())
     return [pair for pair in found if pair.rank >= floor]
 

@@ -1,6 +1,7 @@
 """The streamed row scan against a list of all pairs, and what numpy computes where a kernel is not worth compiling."""
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from restrict.kernels.machine import BLOCK
 from restrict.kernels.plain import always_compiled
 from restrict.kernels.scan_lists import ScanKeys, first_from, scan_rows
 from restrict.model.expr import HASH_SEED, hash_mix, signed
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import loads, to_document
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.rows import plain_lists, values
 from restrict.rows import row as rows
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
+from tests import naive
 from tests.fuzzing.meaning import compiled
 from tests.marks import heavy_after
 
@@ -40,47 +42,20 @@ def instance(score: Any, n: int, domain: int = 3, **more: Any) -> Instance:
 
 
 def row_of(at: Instance, i: int, u: int) -> Row:
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    return Row(at, head, i, u)
+    return Row(at, head_of(at), i, u)
 
 
-def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]]) -> list[tuple[int, int, int]]:
-    """Every pair `(score, j, w)` of the row, position by position."""
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    first, stop = at.visible(head, i)
-    score = compiled(head.score.text, ("n", "i", "q", "j", "k"))
-    found = []
-    for j in range(first, stop):
-        choices = exceptions.get(j, range(at.domains["x"])) if at.key(head) else (0,)
-        if j == i and at.query(head) is not None and at.query(head) == at.key(head):
-            choices = (u,)
-        found += [(score(at.n, i, u, j, w), j, w) for w in choices]
-    return found
+def head_of(at: Instance) -> Head:
+    return next(v for v in at.model.variables if isinstance(v, Head))
 
 
-def ranks(at: Instance, pairs: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """Of each pair: greater is better, by score, then by the tie rule."""
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    sign = 1 if head.ties == "right" else -1
-    return [(s, sign * j) for s, j, _ in pairs]
-
-
-def slow_candidates(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
-    worst: dict[int, tuple[int, int]] = {}
-    found = ranks(at, pairs)
-    for (_, j, _), rank in zip(pairs, found, strict=True):
-        worst[j] = min(worst.get(j, rank), rank)
-    floor = max(worst.values())
-    return [(j, w) for (_, j, w), rank in zip(pairs, found, strict=True) if rank >= floor]
-
-
-def slow_order(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
-    """All pairs, the best first."""
-    order = sorted((-s, -tie, w, j) for (s, tie), (_, j, w) in zip(ranks(at, pairs), pairs, strict=True))
-    return [(j, w) for _, _, w, j in order]
+def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]]) -> list[naive.Pair]:
+    """Every pair of the row, position by position."""
+    head, domain = to_document(at.model)["variables"][1], at.domains["x"]
+    keys = {("x", j): set(exceptions.get(j, range(domain))) for j in range(at.n)}
+    score = partial(compiled(head["score"], ("n", "i", "q", "j", "k")), at.n)
+    found = naive.pairs(naive.Instance({}, at.n, {}, {"h": score}, {}), head, i, u, naive.Abstract(keys, {}))
+    return sorted(found, key=lambda pair: (pair.j, pair.w))
 
 
 def together(j: np.ndarray, w: np.ndarray) -> Pairs:
@@ -100,15 +75,13 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
     pairs = all_pairs(at, i, u, exceptions)
     if not pairs:
         return
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    keys = Values.make(at.domains["x"], exceptions) if at.key(head) else CONSTANT
+    keys = Values.make(at.domains["x"], exceptions) if at.key(head_of(at)) else CONSTANT
     row = row_of(at, i, u)
-    assert together(*row.candidates(keys)) == slow_candidates(at, pairs)
-    order = slow_order(at, pairs)
+    assert together(*row.candidates(keys)) == [(pair.j, pair.w) for pair in naive.candidates(pairs)]
+    order = sorted(pairs, key=lambda pair: (-pair.rank[0], -pair.rank[1], pair.w))
     for count in counts:
         j, w, complete = row.best(keys, count)
-        assert together(j, w) == order[:count]
+        assert together(j, w) == [(pair.j, pair.w) for pair in order[:count]]
         assert complete == (len(pairs) <= count)
 
 
@@ -249,18 +222,19 @@ def test_a_row_of_too_many_pairs_is_refused_with_advice() -> None:
 # ---------------------------------------------------------------- long rows: the hash kernel and threads
 
 
+def one_head(n: int, name: str, **changes: str) -> Instance:
+    """A model of one head that is changed."""
+    document = json.loads(restrict.load(name).content or b"")
+    document["variables"][0] |= changes
+    return loads(json.dumps(document).encode()).at(n)
+
+
 def long_row(ties: str, seed: int) -> tuple[Row, Values]:
     """A hashed row of 70 000 positions with some positions fixed or examined; query and key are one variable."""
-    name = f"random:layers=1,heads=1,seed={seed},symbols=4"
-    document = json.loads(restrict.load(name).content or b"")
-    document["variables"][0]["ties"] = ties
-    model = loads(json.dumps(document).encode())
-    at = model.at(70_000)
+    at = one_head(70_000, f"random:layers=1,heads=1,seed={seed},symbols=4", ties=ties)
     rng = np.random.default_rng(seed)
     exceptions = {int(j): (int(rng.integers(4)),) for j in rng.integers(0, at.n, 50)} | {69_999: (0, 2)}
-    head = model.variables[0]
-    assert isinstance(head, Head)
-    return Row(at, head, 35_000, 1), Values.make(4, exceptions)
+    return row_of(at, 35_000, 1), Values.make(4, exceptions)
 
 
 @pytest.mark.parametrize("ties", ["left", "right"])
@@ -300,12 +274,8 @@ def test_a_hashed_row_that_sees_nothing_has_no_pairs_once_the_kernel_is_compiled
 
 def seed_of(score: str) -> int | None:
     """What the row of query value 1 at position 7 mixes before ``j``, at n = 50."""
-    document = json.loads(restrict.load("random:layers=1,heads=1").content or b"")
-    document["variables"][0]["score"] = score
-    at = loads(json.dumps(document).encode()).at(50)
-    head = at.model.variables[0]
-    assert isinstance(head, Head)
-    return at.row_seed(head, 7, 1)
+    at = one_head(50, "random:layers=1,heads=1", score=score)
+    return at.row_seed(head_of(at), 7, 1)
 
 
 @pytest.mark.parametrize(
@@ -359,14 +329,13 @@ def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch:
     for seed in range(80):
         symbols, n = int(rng.choice([2, 5, 26, 64, 65, 300])), int(rng.integers(4, 100))
         at = restrict.load(f"random:layers=1,heads=2,states=4,symbols={symbols},seed={seed % 4}").at(n)
-        head = next(v for v in at.model.variables if isinstance(v, Head))
         few = rng.choice(n, size=int(rng.integers(1, min(n, 9))), replace=False)
         sizes = rng.choice([1, 1, 2, 5, symbols], size=len(few))
         chosen = {
             int(j): tuple(sorted(rng.choice(symbols, size=min(m, symbols), replace=False).tolist()))
             for j, m in zip(few, sizes, strict=True)
         }
-        keys, row = Values.make(symbols, chosen), Row(at, head, n - 1, int(rng.integers(symbols)))
+        keys, row = Values.make(symbols, chosen), row_of(at, n - 1, int(rng.integers(symbols)))
         known = row.known_floor(keys, 256)
         fast = row.candidates(keys)
         with monkeypatch.context() as patch:
