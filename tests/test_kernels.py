@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
 from tests import naive
 from tests.fuzzing.meaning import compiled
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 Pairs = list[tuple[int, int]]
 
@@ -101,50 +102,36 @@ def drawn(rng: np.random.Generator, score: str, masks: tuple[str, ...], most: in
     return at, int(rng.integers(n)), int(rng.integers(domain if query == "x" else min(domain, 2))), exceptions
 
 
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", heavy_after(range(60), 30))
-def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the floor of the restricted positions computed beforehand, as in long rows, and without."""
-    rng = np.random.default_rng(seed)
-    for _ in range(4):
-        row = drawn(rng, SCORES[seed % len(SCORES)], ("none", "past", "strict_past", "future"))
-        for wide in (rows.WIDE_KEY, 1):
-            monkeypatch.setattr(rows, "WIDE_KEY", wide)
-            check_row(*row, (1, 2, 7, 1000))
-
-
 HASHED = "hash(i, q, j, k)"
+SOME = "none", "past", "strict_future"
+WAYS: dict[str, tuple[tuple[str, ...], int, float, list[dict[str, int]]]] = {
+    "any score": (("none", "past", "strict_past", "future"), 25, 0.4, [{}, {"WIDE_KEY": 1}]),
+    "short": (SOME, 25, 0.4, [{"NUMPY_PAIRS": 0}, {"SHORT_ROW": 0}, {"SHORT_ROW": 0, "NUMPY_PAIRS": 0}]),
+    "parts": (SOME, 40, 0.2, [
+        {"SHORT_ROW": 0, "NUMPY_PAIRS": 0, "PART": size, "FEW_LESS": few} | long
+        for size, long, few in ((2, {"LONG_ROW": 1}, 16), (4, {"LONG_ROW": 1}, 0), (8, {}, 0), (4, {}, 0))
+    ]),
+}  # fmt: skip
+"""With the floor of the restricted positions computed beforehand, as in long rows, and without. Hashed rows by numpy
+with the pairs of all positions, which rows share, with those that the row sees, and by the kernel. Long ones in parts
+of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(24))
-def test_short_hashed_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By numpy with the pairs of all positions, which rows share, with those that the row sees, and by the kernel."""
-    rng, usual = np.random.default_rng(seed), (rows.SHORT_ROW, rows.NUMPY_PAIRS)
-    for _ in range(4):
-        row = drawn(rng, HASHED, ("none", "past", "strict_future"))
-        assert row_of(*row[:3]).seed is not None
-        for short, numpys in ((usual[0], 0), (0, usual[1]), (0, 0)):
-            monkeypatch.setattr(rows, "SHORT_ROW", short)
-            monkeypatch.setattr(rows, "NUMPY_PAIRS", numpys)
-            check_row(*row, (1, 2, 7, 1000))
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(24))
-def test_parts_of_a_long_hashed_row_make_the_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
-    rng, usual = np.random.default_rng(seed), rows.LONG_ROW
+@pytest.mark.parametrize(
+    ("way", "seed"), rows_after([(way, seed) for seed in range(60) for way in WAYS if seed < 24 or way[0] == "a"], 78)
+)
+def test_random_rows_are_those_of_the_list_of_all_pairs(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESTRICT_THREADS", "1")
-    for name in ("SHORT_ROW", "NUMPY_PAIRS"):
-        monkeypatch.setattr(rows, name, 0)
-    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, usual, 0), (4, usual, 0)):
-        for module in (rows, values):
-            monkeypatch.setattr(module, "PART", size)
-        monkeypatch.setattr(rows, "LONG_ROW", long)
-        monkeypatch.setattr(rows, "FEW_LESS", few)
-        for _ in range(4):
-            row = drawn(rng, HASHED, ("none", "past", "strict_future"), 40, 0.2)
+    masks, most, share, settings = WAYS[way]
+    rng = np.random.default_rng(seed)
+    for setting, _ in product(settings, range(4)):
+        row = drawn(rng, SCORES[seed % len(SCORES)] if way[0] == "a" else HASHED, masks, most, share)
+        with monkeypatch.context() as patch:
+            for name, value in setting.items():
+                for module in (rows, values) if name == "PART" else (rows,):
+                    patch.setattr(module, name, value)
+            assert way[0] == "a" or row_of(*row[:3]).seed is not None
             check_row(*row, (1, 2, 7, 1000))
 
 
@@ -254,7 +241,7 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
     assert len(found[0][0]) > 100
 
 
-@pytest.mark.parametrize("symbols", heavy_after([2, 8, 26, 7, 5, 23, 24, 300, 40], 3))
+@pytest.mark.parametrize("symbols", heavy_after([2, 8, 7, 26, 5, 23, 24, 300, 40], 3))
 @pytest.mark.parametrize("ties", ["left", "right"])
 def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
     at = instance("hash(i, q, j, k)", 5_000, symbols, ties=ties, query="x")
@@ -320,30 +307,6 @@ def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_ha
             bounds = [int(bound_of(state)) for state in room[1, :size]]
             assert top == max(bounds)
             assert all(bound >= best and bound >> 31 == best >> 31 for bound, best in zip(bounds, bests, strict=True))
-
-
-def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows with a few restricted positions: the same pairs with and without the floor computed beforehand."""
-    monkeypatch.setattr(rows, "LONG_ROW", 1)
-    rng, compared = np.random.default_rng(7), 0
-    for seed in range(80):
-        symbols, n = int(rng.choice([2, 5, 26, 64, 65, 300])), int(rng.integers(4, 100))
-        at = restrict.load(f"random:layers=1,heads=2,states=4,symbols={symbols},seed={seed % 4}").at(n)
-        few = rng.choice(n, size=int(rng.integers(1, min(n, 9))), replace=False)
-        sizes = rng.choice([1, 1, 2, 5, symbols], size=len(few))
-        chosen = {
-            int(j): tuple(sorted(rng.choice(symbols, size=min(m, symbols), replace=False).tolist()))
-            for j, m in zip(few, sizes, strict=True)
-        }
-        keys, row = Values.make(symbols, chosen), row_of(at, n - 1, int(rng.integers(symbols)))
-        known = row.known_floor(keys, 256)
-        fast = row.candidates(keys)
-        with monkeypatch.context() as patch:
-            patch.setattr(Row, "known_floor", lambda *_: None)
-            slow = row.candidates(keys)
-        assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
-        compared += known is not None
-    assert compared > 40
 
 
 def test_where_a_span_begins_is_found_as_by_numpy() -> None:
