@@ -18,9 +18,8 @@ from restrict.force.committed import committed
 from restrict.force.first_layer import FirstLayer, listed
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.growth import LEFT_OUT
-from restrict.force.image import mask_of
 from restrict.force.options import OPTIONS
-from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable, values_of
+from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable
 from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model
@@ -237,10 +236,6 @@ def test_a_model_without_a_value_at_the_length_of_the_samples_is_certified(
     assert search.best.fixed is not None
     with pytest.raises(ModelError):
         GoalSearch(Task.of(restrict.load(path), 20)).run()
-
-
-def test_masks() -> None:
-    assert [values_of(mask_of(frozenset(s))) for s in ((), (0,), (1, 3))] == [set(), {0}, {1, 3}]
 
 
 def test_ctrl_c_while_a_plan_is_made_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,32 +63,28 @@ def every_row_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(abstract, "LEAST_SPREAD", 1)
 
 
-def model_of(spec: str) -> restrict.Model:
-    return restrict.load(spec)
+def shared_out(model: restrict.Model, n: int, **wish: Any) -> int:
+    """How many blocks other workers do for a certificate, which is the same without them."""
+    others, alone = Others(), restrict.certify(model, n, target="all", **wish)
+    with blocks.lent(others):
+        assert restrict.certify(model, n, target="all", **wish).to_bytes() == alone.to_bytes()
+    assert blocks.width() == 1, "the workers are given back"
+    return others.done
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("spec", "n", "wish"), SOME)
 def test_blocks_give_what_one_process_gives(spec: str, n: int, wish: dict[str, Any]) -> None:
-    model, others = model_of(spec), Others()
-    alone = restrict.certify(model, n, target="all", **wish)
-    given = restrict.certify(model, n, target="all", restriction=alone.restriction)
-    with blocks.lent(others):
-        assert restrict.certify(model, n, target="all", **wish).to_bytes() == alone.to_bytes()
-        again = restrict.certify(model, n, target="all", restriction=alone.restriction)
-    assert again.to_bytes() == given.to_bytes()
-    assert others.done > 2
-    assert blocks.width() == 1, "the workers are given back"
+    model = restrict.load(spec)
+    found = restrict.certify(model, n, target="all", **wish)
+    assert shared_out(model, n, **wish) > 2
+    assert shared_out(model, n, restriction=found.restriction) > 2
 
 
 @pytest.mark.heavy
 def test_scores_that_are_no_hash_go_to_workers_too() -> None:
     document = documents.model(documents.head("h", "10 * k - abs(i - j)", key="token"), accept=[1])
-    model, others = loads(json.dumps(document).encode()), Others()
-    alone = restrict.certify(model, 50, target="all", free=0.8)
-    with blocks.lent(others):
-        assert restrict.certify(model, 50, target="all", free=0.8).to_bytes() == alone.to_bytes()
-    assert others.done > 2
+    assert shared_out(loads(json.dumps(document).encode()), 50, free=0.8) > 2
 
 
 @pytest.mark.heavy
@@ -99,10 +95,7 @@ def test_a_model_of_python_functions_stays_here() -> None:
     head = restrict.Head("h", value="token", key="token", score=score)
     model = restrict.Model("near", ("0", "1"), (head,), restrict.Output("h", "every", accept=frozenset({1})))
     assert not Shipped(model.at(20)).portable
-    alone, others = restrict.certify(model, 20, target="all", free=0.8), Others()
-    with blocks.lent(others):
-        assert restrict.certify(model, 20, target="all", free=0.8).to_bytes() == alone.to_bytes()
-    assert others.done == 0
+    assert shared_out(model, 20, free=0.8) == 0
 
 
 def test_cuts_are_a_partition() -> None:
@@ -151,10 +144,10 @@ def test_blocks_on_workers_with_errors_and_kills(crew: None, tmp_path: Path) -> 
 @pytest.mark.heavy
 def test_certificates_of_workers_are_the_same(crew: None) -> None:
     for spec, n, wish in CASES:
-        model = model_of(spec)
-        shared_out = restrict.certify(model, n, target="all", **wish).to_bytes()
+        model = restrict.load(spec)
+        found = restrict.certify(model, n, target="all", **wish).to_bytes()
         with without_workers():
-            assert restrict.certify(model, n, target="all", **wish).to_bytes() == shared_out
+            assert restrict.certify(model, n, target="all", **wish).to_bytes() == found
 
 
 @contextmanager
@@ -167,7 +160,7 @@ def without_workers() -> Iterator[None]:
 @pytest.mark.heavy
 def test_a_dask_worker_killed_in_the_middle_changes_nothing() -> None:
     distributed = pytest.importorskip("distributed")
-    model, n = model_of("random:layers=2,heads=1,states=3,seed=4,every=1"), 100
+    model, n = restrict.load("random:layers=2,heads=1,states=3,seed=4,every=1"), 100
     alone = restrict.certify(model, n, target="all", free=0.8)
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         killed = []
