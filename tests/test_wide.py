@@ -87,7 +87,7 @@ def test_boxes_are_good_at_every_point(monkeypatch: pytest.MonkeyPatch, table: i
         model = restrict.load(f"random:layers=2,heads=3,states=3,seed={seed}")
         instance = model.at(9)
         shared = state.ForcingState(instance)
-        finder = BoxFinder(shared, lambda _: 1.0, np.random.default_rng(seed))
+        finder = BoxFinder(shared, np.random.default_rng(seed))
         for variable, allowed in itertools.product(model.variables, ([0], [1])):
             if not isinstance(variable, Map):
                 continue

@@ -137,7 +137,7 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
-        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices, manner.close, manner.first)
+        self.finder = BoxFinder(state, rng, manner.noise, symbols, prices, manner.close, manner.first)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""

@@ -22,7 +22,7 @@ from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
 from restrict.rows import plain_lists
-from restrict.rows.row import Row, pool, threads
+from restrict.rows.row import Row, asks_for_itself, pool, threads
 from restrict.rows.values import Values
 
 LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
@@ -116,7 +116,7 @@ def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     sees = visible[:, 0] < visible[:, 1]
     counts = np.where(sees, np.diff(queries.ptr), 0)
     row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
-    same = _asks_for_itself(instance, head)
+    same = asks_for_itself(instance, head)
     shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
     low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
     return RowsOfHead(offsets(counts), row_u, low, high, same, shared)
@@ -157,11 +157,6 @@ def completed(lists: Lists, instance: Instance, head: Head, keys: Values, deadli
     start[short] = len(lists.j) + np.append(0, ends)[:-1]
     j, w = np.concatenate((lists.j, pairs[0])), np.concatenate((lists.w, pairs[1]))
     return replace(lists, start=start, stop=stop, j=j, w=w, complete=np.ones_like(lists.complete))
-
-
-def _asks_for_itself(instance: Instance, head: Head) -> bool:
-    """Whether query and key are one variable, so that at the position itself the key is the query."""
-    return instance.query(head) is not None and instance.query(head) == instance.key(head)
 
 
 Parts = tuple[I64, I64, I64]
@@ -230,7 +225,7 @@ class Scoring:
         Few rows are left to numpy as long as that is faster than to compile the kernel.
         """
         seeds, row_i, row_u, bounds = rows
-        same, count = _asks_for_itself(self.instance, self.head), len(seeds)
+        same, count = asks_for_itself(self.instance, self.head), len(seeds)
         rule = int(same), int(self.head.ties == "right"), self.limit, self.keys.scanned
         with instead_of(scan_rows) as may:
             if may and count and count * int(self.keys.scanned.sizes.sum()) <= plain_lists.MOST_PAIRS:

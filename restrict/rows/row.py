@@ -39,6 +39,11 @@ WIDE_KEY, MOST_KNOWN = 64, 256
 from at most ``MOST_KNOWN`` of them."""
 
 
+def asks_for_itself(instance: Instance, head: Head) -> bool:
+    """Whether query and key are one variable, so that at the position itself the key is the query."""
+    return instance.query(head) is not None and instance.query(head) == instance.key(head)
+
+
 class Row:
     """One row, ready to be streamed: ``head`` at position ``i`` with query value ``u``."""
 
@@ -46,8 +51,7 @@ class Row:
         self.first, self.stop = instance.visible(head, i)
         self.right = int(head.ties == "right")
         self.instance, self.head, self.i, self.u = instance, head, i, u
-        same = instance.query(head) is not None and instance.query(head) == instance.key(head)
-        self.own = (i, u) if same else (-1, -1)
+        self.own = (i, u) if asks_for_itself(instance, head) else (-1, -1)
         self.most: int | None = None  # so many pairs are kept at most
 
     @cached_property
@@ -189,16 +193,10 @@ class Row:
         total = (self.stop - self.first) * keys.domain
         parts = threads() if total >= LONG_ROW else 1
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
-        ranges = list(pairwise(cuts))
-        known = (
-            self.known_floor(keys, MOST_KNOWN)
-            if count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
-            else None
-        )
-        if parts == 1:
-            results = [self._part(keys, count, ranges[0], least, known)]
-        else:
-            results = list(pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
+        floor_first = count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
+        known = self.known_floor(keys, MOST_KNOWN) if floor_first else None
+        each = pool().map if parts > 1 else map
+        results = list(each(lambda part: self._part(keys, count, part, least, known), pairwise(cuts)))
         state = results[0][1]
         if count is None:
             best = self._best_floor([state for _, state, _ in results])
