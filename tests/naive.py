@@ -12,11 +12,12 @@ import itertools
 import json
 import math
 import operator
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 Model = dict[str, Any]
 Node = tuple[str, int]
@@ -50,20 +51,12 @@ def inline(thing: Any, folder: Path) -> Any:
 def safetensor(path: Path, name: str) -> Any:
     """Tensor `name` of a safetensors file as nested lists of integers."""
     data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    entry = json.loads(data[8 : 8 + length])[name]
+    start = 8 + int.from_bytes(data[:8], "little")
+    entry = json.loads(data[8:start])[name]
     begin, end = entry["data_offsets"]
-    code = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U32": "I", "U16": "H", "U8": "B"}[entry["dtype"]]
-    flat = [number for (number,) in struct.iter_unpack("<" + code, data[8 + length + begin : 8 + length + end])]
-    return nested(flat, entry["shape"])
-
-
-def nested(flat: list[int], shape: list[int]) -> Any:
-    """Row-major numbers as nested lists."""
-    if not shape:
-        return flat[0]
-    step = len(flat) // shape[0]
-    return [nested(flat[row * step : (row + 1) * step], shape[1:]) for row in range(shape[0])]
+    kind, bits = entry["dtype"][0].lower(), int(entry["dtype"][1:])
+    numbers = np.frombuffer(data[start + begin : start + end], f"<{kind}{bits // 8}")
+    return numbers.reshape(entry["shape"]).tolist()
 
 
 # --- expressions ---

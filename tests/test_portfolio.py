@@ -1,5 +1,6 @@
 """What certify says of programs of many variables, where every word can be run but no optimum has a certificate."""
 
+from collections.abc import Iterator
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -90,15 +91,14 @@ def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkey
     def forces(fixed: dict[int, int]) -> bool:
         return len({y for w, y in labels.items() if all(w[p] == a for p, a in fixed.items())}) == 1
 
-    for size in range(least):
-        for at in combinations(range(len(instance.unpinned)), size):
-            assert not any(forces(dict(zip(at, a, strict=True))) for a in product(range(letters), repeat=size))
+    def cubes(size: int) -> Iterator[dict[int, int]]:
+        places, symbols = range(len(instance.unpinned)), range(letters)
+        for at, a in product(combinations(places, size), product(symbols, repeat=size)):
+            yield dict(zip(at, a, strict=True))
+
+    assert not any(forces(fixed) for size in range(least) for fixed in cubes(size))
     cells = {i: p for p, i in enumerate(instance.unpinned)}
-    least_forced = any(
-        forces(dict(zip(at, a, strict=True)))
-        for at in combinations(range(len(instance.unpinned)), least)
-        for a in product(range(letters), repeat=least)
-    )
+    least_forced = any(map(forces, cubes(least)))
     assert least_forced == any(forces({cells[i]: a for i, a in cube.items()}) for cube in left)
     assert forced_by_sat(task, left) == least_forced
     if found is not None:
