@@ -304,7 +304,7 @@ class BoxFinder:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
         if variable.name in self.first:
             return [WideBox(*one) for one in self.first[variable.name].boxes(i, allowed, most)]
-        growth = GrowingBoxes.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
+        growth = GrowingBoxes(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]
         look = (len(variable.args), LEVEL) if most > 1 else (3 if excludes else 1, PRICING)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,8 +30,7 @@ from restrict.force.state import LONG_WALK, Box, ForcingState
 from restrict.model.program import Head, Map
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(NamedTuple):
     """V(name, i) within ``allowed``; with ``u`` set, only for the row of query value ``u`` of head ``name``."""
 
     name: str
