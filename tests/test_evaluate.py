@@ -41,6 +41,7 @@ def random_words(rng: np.random.Generator, document: dict[str, Any], n: int, cou
     return rng.integers(0, size, (count, free)).tolist()
 
 
+@pytest.mark.nojit
 @pytest.mark.parametrize("seeds", heavy_after((range(90), range(90, 400)), 1))
 def test_random_programs_run_as_naive_runs_them(seeds: range) -> None:
     """Batches of 1 and 12 take the two ways to score a row: pair by pair, and by a table of key values."""
@@ -70,14 +71,6 @@ def test_the_output_at_one_position_alone(block: int) -> None:
             assert batch.values[output][:40, target].tolist() == expected
             assert (batch.values[output][:, target] == run_batch(model.at(4), array).values[output][:, target]).all()
     assert dropped > 50
-
-
-@pytest.mark.nojit
-def test_some_random_programs_without_compiled_kernels() -> None:
-    for seed in range(30):
-        rng = np.random.default_rng([seed, 8])
-        document = generator.random_program(rng, 5)
-        agree(document, 5, random_words(rng, document, 5, 6))
 
 
 @pytest.mark.parametrize("name", BUILTINS)

@@ -135,14 +135,6 @@ def test_random_rows_are_those_of_the_list_of_all_pairs(way: str, seed: int, mon
             check_row(*row, (1, 2, 7, 1000))
 
 
-@pytest.mark.nojit
-def test_a_row_in_which_nothing_is_visible_is_empty() -> None:
-    row, keys = row_of(instance("k", 5, mask="strict_past"), 0, 0), Values.make(3, {})
-    assert together(*row.candidates(keys)) == []
-    j, _, complete = row.best(keys, 5)
-    assert (len(j), complete) == (0, True)
-
-
 # ---------------------------------------------------------------- rows longer than a block
 
 LONG = (
@@ -249,10 +241,13 @@ def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symb
     check_row(at, 4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}, (1, 48, 700))
 
 
-def test_a_hashed_row_that_sees_nothing_has_no_pairs_once_the_kernel_is_compiled() -> None:
-    at = instance("hash(i, q, j, k)", 200_000, 8, query="x", mask="strict_past", default=0)
+@pytest.mark.parametrize(
+    ("score", "n"), [pytest.param("k", 5, marks=pytest.mark.nojit), ("hash(i, q, j, k)", 200_000)]
+)
+def test_a_row_that_sees_nothing_has_no_pairs_also_once_the_kernel_is_compiled(score: str, n: int) -> None:
+    at = instance(score, n, 8, query="x", mask="strict_past", default=0)
     keys = Values.make(8, {})
-    assert len(row_of(at, 199_999, 1).candidates(keys)[0]) > 8  # long: compiles it
+    assert len(row_of(at, n - 1, 1).candidates(keys)[0])  # a long one compiles it
     row = row_of(at, 0, 1)
     assert [part.tolist() for part in row.candidates(keys)] == [[], []]
     assert row.ranked(keys).shape == row.scored(keys).shape == (3, 0)
