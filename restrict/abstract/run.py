@@ -194,8 +194,7 @@ def abstract_run(
     """Examine every node of the cone, in program order.
 
     Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64)
-    words. Result: the run, with the facts of
-    all nodes examined (docs/kernel.md, rules 1-4)."""
+    words. Result: the run, with the facts of all nodes examined (docs/kernel.md, rules 1-4)."""
     run = AbstractRun(instance, restriction, found=found or SharedFinds({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
