@@ -149,14 +149,11 @@ class Release:
         while len(cube) > most:
             cube = self._best_release(cube, len(cube) - most)
         found = self.look(cube, everything)
-        self.best, self.depends = cube, self._free(cube) if found is None else found
+        free = frozenset(i for i in self.task.instance.unpinned if i not in cube)
+        self.best, self.depends = cube, free if found is None else found
         while not self.spent and self.best and self.depends:
             self._improve()
             self.task.tell(f"releasing, c = {len(self.depends)}", len(self.best))
-
-    def _free(self, cube: Cube) -> frozenset[int]:
-        """All free positions: the dependencies where a look is given up."""
-        return frozenset(i for i in self.task.instance.unpinned if i not in cube)
 
     def _best_release(self, cube: Cube, surplus: int) -> Cube:
         """The cube without one position, or without a share of many, chosen by the dependencies that are left."""

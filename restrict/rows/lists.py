@@ -109,16 +109,20 @@ class RowsOfHead:
         return np.repeat(np.arange(len(self.low)), np.diff(self.row_ptr))
 
 
+def seen_from(instance: Instance, head: Head) -> I64:
+    """What each position sees, (2, n): the first position, and the one behind the last."""
+    visible = [instance.visible(head, i) for i in range(instance.n)]
+    return np.array(list(zip(*visible, strict=True)), dtype=np.int64)
+
+
 def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     """The rows of a head from the possible values of its query at all n positions (none read: one value 0). Linear."""
-    n = instance.n
-    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
-    sees = visible[:, 0] < visible[:, 1]
+    low, high = seen_from(instance, head)
+    sees = low < high
     counts = np.where(sees, np.diff(queries.ptr), 0)
     row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
     same = asks_for_itself(instance, head)
     shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
-    low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
     return RowsOfHead(offsets(counts), row_u, low, high, same, shared)
 
 
@@ -197,8 +201,8 @@ class Scoring:
         seeds = hash_states(self.instance, self.head, row_i, row_u)
         if seeds is None:
             return self.one_by_one(row_i, row_u)[1]
-        visible = np.array([self.instance.visible(self.head, i) for i in range(self.instance.n)], dtype=np.int64)
-        return self.hashed((seeds, row_i, row_u, np.ascontiguousarray(visible[row_i].T)))
+        bounds = np.ascontiguousarray(seen_from(self.instance, self.head)[:, row_i])
+        return self.hashed((seeds, row_i, row_u, bounds))
 
     def one_by_one(self, row_i: I64, row_u: I64, *, shared: bool = False) -> tuple[I64, Parts]:
         """Row by row; one list per query value where rows of different positions cannot differ."""
