@@ -241,9 +241,7 @@ def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symb
     check_row(at, 4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}, (1, 48, 700))
 
 
-@pytest.mark.parametrize(
-    ("score", "n"), [pytest.param("k", 5, marks=pytest.mark.nojit), ("hash(i, q, j, k)", 200_000)]
-)
+@pytest.mark.parametrize(("score", "n"), [pytest.param("k", 5, marks=pytest.mark.nojit), ("hash(i, q, j, k)", 200_000)])
 def test_a_row_that_sees_nothing_has_no_pairs_also_once_the_kernel_is_compiled(score: str, n: int) -> None:
     at = instance(score, n, 8, query="x", mask="strict_past", default=0)
     keys = Values.make(8, {})
