@@ -20,7 +20,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Map, Model
 from restrict.model.restriction import Restriction
 from tests import mutations, naive
-from tests.generator import random_case
+from tests.generator import random_case, random_tokens
 from tests.marks import rows_after
 
 
@@ -66,9 +66,7 @@ def test_abstention_is_sound_for_given_restrictions() -> None:
     rng, left_out = np.random.default_rng(2), 0
     for document, model, n in small_programs(3, 25):
         instance = model.at(n)
-        fixed = {
-            i: model.alphabet[int(rng.integers(len(model.alphabet)))] for i in instance.unpinned if rng.random() < 0.5
-        }
+        fixed = {i: model.alphabet[a] for i, a in random_tokens(rng, instance, 0.5).items()}
         found = restrict.certify(model, n, restriction=Restriction.of(instance, dict(fixed)))
         assert restrict.check(model, found).startswith("s VERIFIED")
         left_out += found.cone != "all"
