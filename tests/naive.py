@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -352,11 +352,8 @@ def nodes_of(model: Model, result: Run) -> dict[Node, Label]:
 
 def true_values(model: Model, n: int, fixed: Fixed) -> dict[Node, set[Label]]:
     """For every node the exact set of its values over all inputs that agree with `fixed`."""
-    exact: dict[Node, set[Label]] = {}
-    for nodes in all_runs(model, n, fixed).values():
-        for node, value in nodes.items():
-            exact.setdefault(node, set()).add(value)
-    return exact
+    runs = list(all_runs(model, n, fixed).values())
+    return {node: {nodes[node] for nodes in runs} for node in runs[0]}
 
 
 def true_dependencies(model: Model, n: int, fixed: Fixed) -> dict[Node, set[int]]:
@@ -372,17 +369,6 @@ def true_dependencies(model: Model, n: int, fixed: Fixed) -> dict[Node, set[int]
                 if value != other[node]:
                     exact[node].add(p)
     return exact
-
-
-def is_function_of(model: Model, n: int, fixed: Fixed, node: Node, positions: Iterable[int]) -> bool:
-    """Whether two consistent inputs that agree on `positions` always give the node the same value."""
-    where = {p: index for index, p in enumerate(letters(model, n))}
-    read = [where[p] for p in positions]
-    seen: dict[Word, Label] = {}
-    for x, nodes in all_runs(model, n, fixed).items():
-        if seen.setdefault(tuple(x[index] for index in read), nodes[node]) != nodes[node]:
-            return False
-    return True
 
 
 def truth_table(model: Model, n: int, position: int | None = None) -> dict[Word, Label]:
