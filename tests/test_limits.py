@@ -202,7 +202,7 @@ def test_a_tree_of_cases_without_kernels_ends() -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    assert typed("new", "induction-head", "-o", tmp_path / "m.json").exit_code == 0
+    succeeded("new", "induction-head", "-o", tmp_path / "m.json")
     return tmp_path / "m.json"
 
 
@@ -224,7 +224,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg J=j.json K=k.safetensors"
     names = {letter: folder / name for letter, name in (word.split("=") for word in listed.split())}
     for line in ("new induction-head -o M", "certify M -n 4 -o C", "soft write parity -o S"):
-        assert typed(*[str(names.get(word, word)) for word in line.split()]).exit_code == 0
+        succeeded(*(names.get(word, word) for word in line.split()))
     names["T"].write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
     names["G"].write_text("S -> a S | b")
     names["L"].hardlink_to(names["T"])
@@ -279,11 +279,10 @@ def test_a_model_and_a_certificate_are_read_from_standard_input(small: Path, tmp
 
 def test_both_files_come_through_pipes(small: Path, tmp_path: Path) -> None:
     certificate = tmp_path / "c.json"
-    assert typed("certify", small, "-n", "6", "-o", certificate).exit_code == 0
-    folder = Path(restrict.checker.__file__).parent
     proof = tmp_path / "proof"
-    assert typed("elaborate", small, certificate, "-o", proof).exit_code == 0
-    for program, more in (("-m restrict check", ""), (f"-I {folder}", f'<(cat "{proof}")')):
+    succeeded("certify", small, "-n", "6", "-o", certificate)
+    succeeded("elaborate", small, certificate, "-o", proof)
+    for program, more in (("-m restrict check", ""), (f"-I {check.FOLDER}", f'<(cat "{proof}")')):
         line = f'{sys.executable} {program} <(cat "{small}") <(cat "{certificate}") {more}'
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")

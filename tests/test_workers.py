@@ -26,7 +26,7 @@ from restrict.model.shipped import Shipped
 from restrict.rows import lists
 from restrict.sweep.workers import workers
 from tests import documents
-from tests.commands import typed
+from tests.commands import failed, succeeded
 from tests.sweep_work import added, fail, kill_first
 
 CASES: list[tuple[str, int, dict[str, Any]]] = [
@@ -186,25 +186,17 @@ def test_a_dask_worker_killed_in_the_middle_changes_nothing() -> None:
 # ---------------------------------------------------------------- the command
 
 
-MODEL = "random:layers=1,heads=1,states=2,seed=1,every=1"
-
-
-def certified(*words: str) -> Any:
-    return typed("certify", MODEL, "-n", "30", *words)
+CERTIFY = "certify", "random:layers=1,heads=1,states=2,seed=1,every=1", "-n", "30"
 
 
 def test_the_options_are_for_all_positions() -> None:
     for words in (("--jobs", "2"), ("--dask", "local")):
-        error = certified(*words).exception
-        assert isinstance(error, UsageError)
-        assert "--jobs and --dask are for --target all" in str(error)
+        assert "--jobs and --dask are for --target all" in failed(UsageError, *CERTIFY, *words)
 
 
 def test_without_dask_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    error = certified("--target", "all", "--dask", "local").exception
-    assert isinstance(error, UsageError)
-    assert str(error) == (
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert failed(UsageError, *CERTIFY, "--target", "all", "--dask", "local") == (
         '--dask needs Dask: pip install -e ".[sweep]" in a clone, or pip install "restrict-attention[sweep]"'
     )
 
@@ -214,10 +206,7 @@ def test_no_dask_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("restrict.sweep.cluster.CONNECT_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "nowhere", "tcp://[", ""):
-        error = certified("--target", "all", "--dask", address).exception
-        assert isinstance(error, UsageError), address
-        assert "no scheduler answers" in str(error)
-        assert "\n" not in str(error)
+        assert "no scheduler answers" in failed(UsageError, *CERTIFY, "--target", "all", "--dask", address)
 
 
 @pytest.mark.heavy
@@ -226,8 +215,7 @@ def test_the_command_writes_the_same_certificate(tmp_path: Path) -> None:
     if importlib.util.find_spec("distributed") is not None:
         ways["dask"] = ["--jobs", "2", "--dask", "local"]
     for name, words in ways.items():
-        result = certified("--target", "all", *words, "-o", str(tmp_path / name))
-        assert result.exit_code == 0, result.exception
+        succeeded(*CERTIFY, "--target", "all", *words, "-o", tmp_path / name)
     assert len({(tmp_path / name).read_bytes() for name in ways}) == 1
 
 
