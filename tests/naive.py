@@ -12,11 +12,12 @@ import itertools
 import json
 import math
 import operator
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 Model = dict[str, Any]
 Node = tuple[str, int]
@@ -50,20 +51,12 @@ def inline(thing: Any, folder: Path) -> Any:
 def safetensor(path: Path, name: str) -> Any:
     """Tensor `name` of a safetensors file as nested lists of integers."""
     data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    entry = json.loads(data[8 : 8 + length])[name]
+    start = 8 + int.from_bytes(data[:8], "little")
+    entry = json.loads(data[8:start])[name]
     begin, end = entry["data_offsets"]
-    code = {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U32": "I", "U16": "H", "U8": "B"}[entry["dtype"]]
-    flat = [number for (number,) in struct.iter_unpack("<" + code, data[8 + length + begin : 8 + length + end])]
-    return nested(flat, entry["shape"])
-
-
-def nested(flat: list[int], shape: list[int]) -> Any:
-    """Row-major numbers as nested lists."""
-    if not shape:
-        return flat[0]
-    step = len(flat) // shape[0]
-    return [nested(flat[row * step : (row + 1) * step], shape[1:]) for row in range(shape[0])]
+    kind, bits = entry["dtype"][0].lower(), int(entry["dtype"][1:])
+    numbers = np.frombuffer(data[start + begin : start + end], f"<{kind}{bits // 8}")
+    return numbers.reshape(entry["shape"]).tolist()
 
 
 # --- expressions ---
@@ -359,11 +352,8 @@ def nodes_of(model: Model, result: Run) -> dict[Node, Label]:
 
 def true_values(model: Model, n: int, fixed: Fixed) -> dict[Node, set[Label]]:
     """For every node the exact set of its values over all inputs that agree with `fixed`."""
-    exact: dict[Node, set[Label]] = {}
-    for nodes in all_runs(model, n, fixed).values():
-        for node, value in nodes.items():
-            exact.setdefault(node, set()).add(value)
-    return exact
+    runs = list(all_runs(model, n, fixed).values())
+    return {node: {nodes[node] for nodes in runs} for node in runs[0]}
 
 
 def true_dependencies(model: Model, n: int, fixed: Fixed) -> dict[Node, set[int]]:
@@ -379,17 +369,6 @@ def true_dependencies(model: Model, n: int, fixed: Fixed) -> dict[Node, set[int]
                 if value != other[node]:
                     exact[node].add(p)
     return exact
-
-
-def is_function_of(model: Model, n: int, fixed: Fixed, node: Node, positions: Iterable[int]) -> bool:
-    """Whether two consistent inputs that agree on `positions` always give the node the same value."""
-    where = {p: index for index, p in enumerate(letters(model, n))}
-    read = [where[p] for p in positions]
-    seen: dict[Word, Label] = {}
-    for x, nodes in all_runs(model, n, fixed).items():
-        if seen.setdefault(tuple(x[index] for index in read), nodes[node]) != nodes[node]:
-            return False
-    return True
 
 
 def truth_table(model: Model, n: int, position: int | None = None) -> dict[Word, Label]:
@@ -525,7 +504,9 @@ def pairs(instance: Instance, head: Mapping[str, Any], i: int, u: int, state: Ab
 
 def candidates(found: list[Pair]) -> list[Pair]:
     """The pairs at or above the floor, the greatest of the positions' worst pairs."""
-    worst = {j: min(pair.rank for pair in found if pair.j == j) for j in {pair.j for pair in found}}
+    worst: dict[int, tuple[int, int]] = {}
+    for pair in found:
+        worst[pair.j] = min(pair.rank, worst.get(pair.j, pair.rank))
     floor = max(worst.values())
     return [pair for pair in found if pair.rank >= floor]
 

@@ -54,10 +54,11 @@ def same_as_the_oracle(document: Document, n: int, fixed: dict[int, str] | None 
     listed = [[at, 1, symbol] for at, symbol in fixed.items()]
     pair = mutations.sealed(document, certificate(n, fixed=listed, cone=cone))
     oracle, truth = naive.abstract_run(document, n, fixed, cone), naive.true_values(document, n, fixed)
+    needed = naive.true_dependencies(document, n, fixed)
     for node, (values, dependencies) in check.nodes(*pair.bytes).items():
         assert set(values) == oracle.values[node] >= truth[node], node
         assert set(dependencies) == oracle.dependencies[node], node
-        assert naive.is_function_of(document, n, fixed, node, dependencies), node
+        assert needed[node] <= set(dependencies), node
     for at in range(n):
         depends = sorted(oracle.dependencies["label", at])
         values = sorted(oracle.values[document["output"]["variable"], at])

@@ -1,7 +1,5 @@
 """The abstract run at all positions at once says of every node what the run node by node says."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,10 @@ from restrict.abstract import all_positions as bulk
 from restrict.abstract.all_positions import AllPositions, supported
 from restrict.abstract.run import abstract_run, positions_of
 from restrict.certificate.certificate import certificate_of, claim_of
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.model.restriction import Restriction
-from tests.generator import random_program
+from tests.generator import random_program, random_tokens
 from tests.marks import heavy_after
 
 
@@ -31,9 +29,7 @@ def assert_same(at: Instance, rho: Restriction) -> None:
 
 
 def random_restriction(rng: np.random.Generator, at: Instance) -> Restriction:
-    share = rng.choice([0.1, 0.4, 0.8])
-    inner = [i for i in range(at.n) if i not in at.pinned and rng.random() < share]
-    return Restriction.of(at, {i: int(rng.integers(len(at.model.alphabet))) for i in inner})
+    return Restriction.of(at, random_tokens(rng, at, rng.choice([0.1, 0.4, 0.8])))
 
 
 @pytest.mark.nojit
@@ -43,7 +39,7 @@ def test_random_programs_get_the_same_from_both_runs(programs: int) -> None:
     done = heads = 0
     while done < programs:
         n = int(rng.integers(2, 10))
-        at = loads(json.dumps(random_program(rng, n)).encode()).at(n)
+        at = loads(dumps(random_program(rng, n))).at(n)
         if supported(at):
             assert_same(at, random_restriction(rng, at))
             done += 1

@@ -1,7 +1,5 @@
 """The abstract run on kernels for the search, against the run on demand in Python and the run over a cone."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -10,10 +8,10 @@ from restrict.abstract.run import abstract_run
 from restrict.force import compiled
 from restrict.force.compiled import CompiledRun, supported
 from restrict.force.on_demand import OnDemandState
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
-from tests.generator import random_program
+from tests.generator import random_program, random_tokens
 from tests.marks import heavy_after
 
 
@@ -45,7 +43,7 @@ def test_random_programs_run_alike_on_kernels_and_in_python(programs: int, monke
     rng, count = np.random.default_rng(3), 0
     while count < programs:
         n = int(rng.integers(1, 9))
-        model = loads(json.dumps(random_program(rng, n)).encode())
+        model = loads(dumps(random_program(rng, n)))
         if model.output.variable in ("token", "position"):
             continue
         monkeypatch.setattr(compiled, "ONE_TABLE", 2 if count % 3 == 0 else 2**16)
@@ -55,9 +53,7 @@ def test_random_programs_run_alike_on_kernels_and_in_python(programs: int, monke
         position = n - 1 if model.output.position == "last" else int(rng.integers(n))
         run = CompiledRun(at, position)
         for _ in range(4):
-            share = rng.random()
-            fixed = {i: int(rng.integers(len(model.alphabet))) for i in at.unpinned if rng.random() < share}
-            agrees(at, position, run, fixed)
+            agrees(at, position, run, random_tokens(rng, at, rng.random()))
         count += 1
 
 
@@ -67,5 +63,4 @@ def test_longer_models_run_alike_on_kernels_and_in_python(model: str, n: int) ->
     at = restrict.load(model).at(n)
     rng, run = np.random.default_rng(1), CompiledRun(at, n - 1)
     for share in (0.0, 0.05, 0.2, 0.9, 1.0):
-        fixed = {i: int(rng.integers(len(at.model.alphabet))) for i in at.unpinned if rng.random() < share}
-        agrees(at, n - 1, run, fixed)
+        agrees(at, n - 1, run, random_tokens(rng, at, share))

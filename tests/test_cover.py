@@ -1,8 +1,9 @@
 """The covering problem against enumeration of all partial assignments; proofs, bounds and the local lemma."""
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -335,45 +336,36 @@ def test_resampling_reports_the_budget_event_honestly() -> None:
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
+def options(**given: object) -> CoverSolution:
+    return solve(family(10, 3, 0), **given)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("made", "message"),
     [
-        ((2, 2, [[]]), "pair 0 has no cube"), ((2, 2, [[[(0, 0)]], [[]]]), "cube 1 has no literal"),
-        ((2, 2, [[[(2, 0)]]]), r"input 2 is outside 0\.\.1"), ((2, 2, [[[(0, -1)]]]), r"symbol -1 is outside 0\.\.1"),
-        ((2, 2, [[[(0, 0), (0, 1)]]]), "cube 0 names input 0 twice"),
-        ((2, 2, [[[(0, 0)]]], {5: 0}), "fixed input 5 = 0"), ((2, 2, [[[(0,)]]]), r"a list of \(input, symbol\)"),
-        ((2, 0, []), "symbols >= 1"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[]]), "pair 0 has no cube"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[[(0, 0)]], [[]]]), "cube 1 has no literal"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[[(2, 0)]]]), r"input 2 is outside 0\.\.1"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[[(0, -1)]]]), r"symbol -1 is outside 0\.\.1"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[[(0, 0), (0, 1)]]]), "cube 0 names input 0 twice"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[[(0, 0)]]], {5: 0}), "fixed input 5 = 0"),
+        (partial(CoverProblem.from_pairs, 2, 2, [[[(0,)]]]), r"a list of \(input, symbol\)"),
+        (partial(CoverProblem.from_pairs, 2, 0, []), "symbols >= 1"),
+        (partial(CoverProblem.from_arrays, 3, 2, [0, 2], [0, 1], [0], [0]), "pair_ptr must rise"),
+        (partial(CoverProblem.from_arrays, 3, 2, [0, 1], [1, 1], [0], [0]), "cube_ptr must rise"),
+        (partial(CoverProblem.from_arrays, 3, 2, [0, 1], [0, 1], [0], []), "1 inputs but 0 symbols"),
+        (partial(CoverProblem.from_arrays, 3, 2, [0, 1], [0, 1], [0], [0], [0]), "fixed has 1 entries for 3 inputs"),
+        (partial(options, solver="magic"), "choose one of auto, greedy"),
+        (partial(options, budget=-1), "at least 0"),
+        (partial(options, solver="resample", q=1.5), "0 <= q <= 1"),
+        (partial(options, solver="resample", delta=-1.0), "delta >= 0"),
+        (lambda: packing_value(family(10, 3, 0), np.array([-1])), "packing multipliers"),
     ],
-)  # fmt: skip
-def test_malformed_problems_are_one_line(arguments: tuple[int, int, Pairs], message: str) -> None:
+)
+def test_malformed_problems_and_options_are_one_line(made: Callable[[], object], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        CoverProblem.from_pairs(*arguments)
+        made()
     assert "\n" not in str(caught.value)
-
-
-def test_malformed_arrays_are_one_line() -> None:
-    for arrays, message in (
-        (([0, 2], [0, 1], [0], [0]), "pair_ptr must rise"),
-        (([0, 1], [1, 1], [0], [0]), "cube_ptr must rise"),
-        (([0, 1], [0, 1], [0], []), "1 inputs but 0 symbols"),
-        (([0, 1], [0, 1], [0], [0], [0]), "fixed has 1 entries for 3 inputs"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            CoverProblem.from_arrays(3, 2, *arrays)
-
-
-def test_wrong_options_are_one_line() -> None:
-    problem = family(10, 3, 0)
-    for options, message in (
-        ({"solver": "magic"}, "choose one of auto, greedy"),
-        ({"budget": -1}, "at least 0"),
-        ({"solver": "resample", "q": 1.5}, "0 <= q <= 1"),
-        ({"solver": "resample", "delta": -1.0}, "delta >= 0"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            solve(problem, **options)
-    with pytest.raises(UsageError, match="packing multipliers"):
-        packing_value(problem, np.array([-1]))
 
 
 def test_out_of_time_is_said() -> None:

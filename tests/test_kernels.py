@@ -1,6 +1,8 @@
 """The streamed row scan against a list of all pairs, and what numpy computes where a kernel is not worth compiling."""
 
 import json
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,15 @@ from restrict.kernels.machine import BLOCK
 from restrict.kernels.plain import always_compiled
 from restrict.kernels.scan_lists import ScanKeys, first_from, scan_rows
 from restrict.model.expr import HASH_SEED, hash_mix, signed
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import loads, to_document
 from restrict.model.program import Head, Instance, Map, Model, Output
 from restrict.rows import plain_lists, values
 from restrict.rows import row as rows
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
+from tests import naive
 from tests.fuzzing.meaning import compiled
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 
 Pairs = list[tuple[int, int]]
 
@@ -40,47 +43,20 @@ def instance(score: Any, n: int, domain: int = 3, **more: Any) -> Instance:
 
 
 def row_of(at: Instance, i: int, u: int) -> Row:
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    return Row(at, head, i, u)
+    return Row(at, head_of(at), i, u)
 
 
-def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]]) -> list[tuple[int, int, int]]:
-    """Every pair `(score, j, w)` of the row, position by position."""
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    first, stop = at.visible(head, i)
-    score = compiled(head.score.text, ("n", "i", "q", "j", "k"))
-    found = []
-    for j in range(first, stop):
-        choices = exceptions.get(j, range(at.domains["x"])) if at.key(head) else (0,)
-        if j == i and at.query(head) is not None and at.query(head) == at.key(head):
-            choices = (u,)
-        found += [(score(at.n, i, u, j, w), j, w) for w in choices]
-    return found
+def head_of(at: Instance) -> Head:
+    return next(v for v in at.model.variables if isinstance(v, Head))
 
 
-def ranks(at: Instance, pairs: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """Of each pair: greater is better, by score, then by the tie rule."""
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    sign = 1 if head.ties == "right" else -1
-    return [(s, sign * j) for s, j, _ in pairs]
-
-
-def slow_candidates(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
-    worst: dict[int, tuple[int, int]] = {}
-    found = ranks(at, pairs)
-    for (_, j, _), rank in zip(pairs, found, strict=True):
-        worst[j] = min(worst.get(j, rank), rank)
-    floor = max(worst.values())
-    return [(j, w) for (_, j, w), rank in zip(pairs, found, strict=True) if rank >= floor]
-
-
-def slow_order(at: Instance, pairs: list[tuple[int, int, int]]) -> Pairs:
-    """All pairs, the best first."""
-    order = sorted((-s, -tie, w, j) for (s, tie), (_, j, w) in zip(ranks(at, pairs), pairs, strict=True))
-    return [(j, w) for _, _, w, j in order]
+def all_pairs(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...]]) -> list[naive.Pair]:
+    """Every pair of the row, position by position."""
+    head, domain = to_document(at.model)["variables"][1], at.domains["x"]
+    keys = {("x", j): set(exceptions.get(j, range(domain))) for j in range(at.n)}
+    score = partial(compiled(head["score"], ("n", "i", "q", "j", "k")), at.n)
+    found = naive.pairs(naive.Instance({}, at.n, {}, {"h": score}, {}), head, i, u, naive.Abstract(keys, {}))
+    return sorted(found, key=lambda pair: (pair.j, pair.w))
 
 
 def together(j: np.ndarray, w: np.ndarray) -> Pairs:
@@ -100,15 +76,13 @@ def check_row(at: Instance, i: int, u: int, exceptions: dict[int, tuple[int, ...
     pairs = all_pairs(at, i, u, exceptions)
     if not pairs:
         return
-    head = at.model.by_name["h"]
-    assert isinstance(head, Head)
-    keys = Values.make(at.domains["x"], exceptions) if at.key(head) else CONSTANT
+    keys = Values.make(at.domains["x"], exceptions) if at.key(head_of(at)) else CONSTANT
     row = row_of(at, i, u)
-    assert together(*row.candidates(keys)) == slow_candidates(at, pairs)
-    order = slow_order(at, pairs)
+    assert together(*row.candidates(keys)) == [(pair.j, pair.w) for pair in naive.candidates(pairs)]
+    order = sorted(pairs, key=lambda pair: (-pair.rank[0], -pair.rank[1], pair.w))
     for count in counts:
         j, w, complete = row.best(keys, count)
-        assert together(j, w) == order[:count]
+        assert together(j, w) == [(pair.j, pair.w) for pair in order[:count]]
         assert complete == (len(pairs) <= count)
 
 
@@ -128,59 +102,37 @@ def drawn(rng: np.random.Generator, score: str, masks: tuple[str, ...], most: in
     return at, int(rng.integers(n)), int(rng.integers(domain if query == "x" else min(domain, 2))), exceptions
 
 
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", heavy_after(range(60), 30))
-def test_random_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the floor of the restricted positions computed beforehand, as in long rows, and without."""
-    rng = np.random.default_rng(seed)
-    for _ in range(4):
-        row = drawn(rng, SCORES[seed % len(SCORES)], ("none", "past", "strict_past", "future"))
-        for wide in (rows.WIDE_KEY, 1):
-            monkeypatch.setattr(rows, "WIDE_KEY", wide)
-            check_row(*row, (1, 2, 7, 1000))
-
-
 HASHED = "hash(i, q, j, k)"
+SOME = "none", "past", "strict_future"
+WAYS: dict[str, tuple[tuple[str, ...], int, float, list[dict[str, int]]]] = {
+    "any score": (("none", "past", "strict_past", "future"), 25, 0.4, [{}, {"WIDE_KEY": 1}]),
+    "short": (SOME, 25, 0.4, [{"NUMPY_PAIRS": 0}, {"SHORT_ROW": 0}, {"SHORT_ROW": 0, "NUMPY_PAIRS": 0}]),
+    "parts": (SOME, 40, 0.2, [
+        {"SHORT_ROW": 0, "NUMPY_PAIRS": 0, "PART": size, "FEW_LESS": few} | long
+        for size, long, few in ((2, {"LONG_ROW": 1}, 16), (4, {"LONG_ROW": 1}, 0), (8, {}, 0), (4, {}, 0))
+    ]),
+}  # fmt: skip
+"""With the floor of the restricted positions computed beforehand, as in long rows, and without. Hashed rows by numpy
+with the pairs of all positions, which rows share, with those that the row sees, and by the kernel. Long ones in parts
+of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
 
 
 @pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(24))
-def test_short_hashed_rows_are_those_of_the_list_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By numpy with the pairs of all positions, which rows share, with those that the row sees, and by the kernel."""
-    rng, usual = np.random.default_rng(seed), (rows.SHORT_ROW, rows.NUMPY_PAIRS)
-    for _ in range(4):
-        row = drawn(rng, HASHED, ("none", "past", "strict_future"))
-        assert row_of(*row[:3]).seed is not None
-        for short, numpys in ((usual[0], 0), (0, usual[1]), (0, 0)):
-            monkeypatch.setattr(rows, "SHORT_ROW", short)
-            monkeypatch.setattr(rows, "NUMPY_PAIRS", numpys)
-            check_row(*row, (1, 2, 7, 1000))
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("seed", range(24))
-def test_parts_of_a_long_hashed_row_make_the_row(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of 2 to 8 positions, cut around each position with fewer values, around none, or only for threads."""
-    rng, usual = np.random.default_rng(seed), rows.LONG_ROW
+@pytest.mark.parametrize(
+    ("way", "seed"), rows_after([(way, seed) for seed in range(60) for way in WAYS if seed < 24 or way[0] == "a"], 78)
+)
+def test_random_rows_are_those_of_the_list_of_all_pairs(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESTRICT_THREADS", "1")
-    for name in ("SHORT_ROW", "NUMPY_PAIRS"):
-        monkeypatch.setattr(rows, name, 0)
-    for size, long, few in ((2, 1, 16), (4, 1, 0), (8, 1, 16), (8, usual, 0), (4, usual, 0)):
-        for module in (rows, values):
-            monkeypatch.setattr(module, "PART", size)
-        monkeypatch.setattr(rows, "LONG_ROW", long)
-        monkeypatch.setattr(rows, "FEW_LESS", few)
-        for _ in range(4):
-            row = drawn(rng, HASHED, ("none", "past", "strict_future"), 40, 0.2)
+    masks, most, share, settings = WAYS[way]
+    rng = np.random.default_rng(seed)
+    for setting, _ in product(settings, range(4)):
+        row = drawn(rng, SCORES[seed % len(SCORES)] if way[0] == "a" else HASHED, masks, most, share)
+        with monkeypatch.context() as patch:
+            for name, value in setting.items():
+                for module in (rows, values) if name == "PART" else (rows,):
+                    patch.setattr(module, name, value)
+            assert way[0] == "a" or row_of(*row[:3]).seed is not None
             check_row(*row, (1, 2, 7, 1000))
-
-
-@pytest.mark.nojit
-def test_a_row_in_which_nothing_is_visible_is_empty() -> None:
-    row, keys = row_of(instance("k", 5, mask="strict_past"), 0, 0), Values.make(3, {})
-    assert together(*row.candidates(keys)) == []
-    j, _, complete = row.best(keys, 5)
-    assert (len(j), complete) == (0, True)
 
 
 # ---------------------------------------------------------------- rows longer than a block
@@ -249,18 +201,19 @@ def test_a_row_of_too_many_pairs_is_refused_with_advice() -> None:
 # ---------------------------------------------------------------- long rows: the hash kernel and threads
 
 
+def one_head(n: int, name: str, **changes: str) -> Instance:
+    """A model of one head that is changed."""
+    document = json.loads(restrict.load(name).content or b"")
+    document["variables"][0] |= changes
+    return loads(json.dumps(document).encode()).at(n)
+
+
 def long_row(ties: str, seed: int) -> tuple[Row, Values]:
     """A hashed row of 70 000 positions with some positions fixed or examined; query and key are one variable."""
-    name = f"random:layers=1,heads=1,seed={seed},symbols=4"
-    document = json.loads(restrict.load(name).content or b"")
-    document["variables"][0]["ties"] = ties
-    model = loads(json.dumps(document).encode())
-    at = model.at(70_000)
+    at = one_head(70_000, f"random:layers=1,heads=1,seed={seed},symbols=4", ties=ties)
     rng = np.random.default_rng(seed)
     exceptions = {int(j): (int(rng.integers(4)),) for j in rng.integers(0, at.n, 50)} | {69_999: (0, 2)}
-    head = model.variables[0]
-    assert isinstance(head, Head)
-    return Row(at, head, 35_000, 1), Values.make(4, exceptions)
+    return row_of(at, 35_000, 1), Values.make(4, exceptions)
 
 
 @pytest.mark.parametrize("ties", ["left", "right"])
@@ -280,7 +233,7 @@ def test_a_long_hashed_row_is_the_same_by_either_kernel_and_any_number_of_thread
     assert len(found[0][0]) > 100
 
 
-@pytest.mark.parametrize("symbols", heavy_after([2, 8, 26, 7, 5, 23, 24, 300, 40], 3))
+@pytest.mark.parametrize("symbols", heavy_after([2, 8, 7, 26, 5, 23, 24, 300, 40], 3))
 @pytest.mark.parametrize("ties", ["left", "right"])
 def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symbols: int, ties: str) -> None:
     at = instance("hash(i, q, j, k)", 5_000, symbols, ties=ties, query="x")
@@ -288,10 +241,11 @@ def test_the_best_pairs_of_a_hashed_row_are_those_of_the_whole_row_in_order(symb
     check_row(at, 4_999, 1, {3: (0,), 4_000: tuple(range(1, symbols)), 4_001: (symbols - 1,)}, (1, 48, 700))
 
 
-def test_a_hashed_row_that_sees_nothing_has_no_pairs_once_the_kernel_is_compiled() -> None:
-    at = instance("hash(i, q, j, k)", 200_000, 8, query="x", mask="strict_past", default=0)
+@pytest.mark.parametrize(("score", "n"), [pytest.param("k", 5, marks=pytest.mark.nojit), ("hash(i, q, j, k)", 200_000)])
+def test_a_row_that_sees_nothing_has_no_pairs_also_once_the_kernel_is_compiled(score: str, n: int) -> None:
+    at = instance(score, n, 8, query="x", mask="strict_past", default=0)
     keys = Values.make(8, {})
-    assert len(row_of(at, 199_999, 1).candidates(keys)[0]) > 8  # long: compiles it
+    assert len(row_of(at, n - 1, 1).candidates(keys)[0])  # a long one compiles it
     row = row_of(at, 0, 1)
     assert [part.tolist() for part in row.candidates(keys)] == [[], []]
     assert row.ranked(keys).shape == row.scored(keys).shape == (3, 0)
@@ -300,12 +254,8 @@ def test_a_hashed_row_that_sees_nothing_has_no_pairs_once_the_kernel_is_compiled
 
 def seed_of(score: str) -> int | None:
     """What the row of query value 1 at position 7 mixes before ``j``, at n = 50."""
-    document = json.loads(restrict.load("random:layers=1,heads=1").content or b"")
-    document["variables"][0]["score"] = score
-    at = loads(json.dumps(document).encode()).at(50)
-    head = at.model.variables[0]
-    assert isinstance(head, Head)
-    return at.row_seed(head, 7, 1)
+    at = one_head(50, "random:layers=1,heads=1", score=score)
+    return at.row_seed(head_of(at), 7, 1)
 
 
 @pytest.mark.parametrize(
@@ -350,31 +300,6 @@ def test_the_bound_on_a_positions_hashed_scores_is_their_maximum_in_the_upper_ha
             bounds = [int(bound_of(state)) for state in room[1, :size]]
             assert top == max(bounds)
             assert all(bound >= best and bound >> 31 == best >> 31 for bound, best in zip(bounds, bests, strict=True))
-
-
-def test_the_floor_of_the_restricted_positions_changes_no_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows with a few restricted positions: the same pairs with and without the floor computed beforehand."""
-    monkeypatch.setattr(rows, "LONG_ROW", 1)
-    rng, compared = np.random.default_rng(7), 0
-    for seed in range(80):
-        symbols, n = int(rng.choice([2, 5, 26, 64, 65, 300])), int(rng.integers(4, 100))
-        at = restrict.load(f"random:layers=1,heads=2,states=4,symbols={symbols},seed={seed % 4}").at(n)
-        head = next(v for v in at.model.variables if isinstance(v, Head))
-        few = rng.choice(n, size=int(rng.integers(1, min(n, 9))), replace=False)
-        sizes = rng.choice([1, 1, 2, 5, symbols], size=len(few))
-        chosen = {
-            int(j): tuple(sorted(rng.choice(symbols, size=min(m, symbols), replace=False).tolist()))
-            for j, m in zip(few, sizes, strict=True)
-        }
-        keys, row = Values.make(symbols, chosen), Row(at, head, n - 1, int(rng.integers(symbols)))
-        known = row.known_floor(keys, 256)
-        fast = row.candidates(keys)
-        with monkeypatch.context() as patch:
-            patch.setattr(Row, "known_floor", lambda *_: None)
-            slow = row.candidates(keys)
-        assert all(np.array_equal(a, b) for a, b in zip(fast, slow, strict=True))
-        compared += known is not None
-    assert compared > 40
 
 
 def test_where_a_span_begins_is_found_as_by_numpy() -> None:

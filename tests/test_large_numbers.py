@@ -10,7 +10,7 @@ import pytest
 import restrict
 from restrict.all_lengths.recognise import recognise
 from restrict.base.errors import NotEstablished, RestrictError
-from restrict.model.fileformat import loads
+from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Model
 from tests import documents
 from tests.clock import within
@@ -70,8 +70,7 @@ def test_a_simulation_does_not_read_what_it_cannot_follow(tmp_path: Path) -> Non
 @pytest.mark.parametrize("domain", [1 << 62, 1 << 40, (1 << 25) + 1])
 def test_labels_of_a_domain_that_no_memory_holds_are_a_limit(domain: int) -> None:
     """A list of all labels was made before anything was counted."""
-    model = document("i > 1") | {"output": {"variable": "v", "position": "every", "accept": [1]}}
-    model["variables"][0]["domain"] = domain
+    model = documents.changed(document("i > 1"), {"output.position": "every", "variables.0.domain": domain})
     claim = {"free": 3, "c": 0, "dependencies": [], "values": [1]}
     certificate = {
         "format": "restrict-certificate/1", "model": {"name": "large"}, "n": 3, "target": "last", "fixed": [],
@@ -92,26 +91,19 @@ HUGE = 10**12
 """A list of all values would take 8 * 10^12 bytes, so a search that makes one ends in a MemoryError."""
 
 
-def model(output: str = "above", labels: list[str] | None = None) -> Model:
+def model(above: bool = True) -> Model:
     """Six heads whose values are added into a number below 10^12, halved, and compared."""
-    letters = list("abcdefgh")
-    heads = [
-        {"name": f"h{t}", "kind": "head", "key": "token", "value": "token", "query": "token",
-         "score": f"((q * {t + 3} + k * {2 * t + 5} + j * {t + 1}) * 7) % 31", "mask": "none"}
-        for t in range(6)
-    ]  # fmt: skip
-    names = [h["name"] for h in heads]
-    total = " + ".join(f"{name} * {10 ** (t + 5)}" for t, name in enumerate(names))
-    maps = [
-        {"name": "total", "kind": "map", "args": names, "domain": HUGE, "map": total},
-        {"name": "half", "kind": "map", "args": ["total"], "domain": HUGE, "map": "total // 2"},
-        {"name": "above", "kind": "map", "args": ["half"], "domain": 2, "map": "half > 20000000000"},
+    scores = {f"h{t}": f"((q * {t + 3} + k * {2 * t + 5} + j * {t + 1}) * 7) % 31" for t in range(6)}
+    total = " + ".join(f"{name} * {10 ** (t + 5)}" for t, name in enumerate(scores))
+    variables = [
+        *(documents.head(name, score, query="token", key="token") for name, score in scores.items()),
+        documents.map_("total", list(scores), HUGE, total),
+        documents.map_("half", ["total"], HUGE, "total // 2"),
     ]
-    last = {"variable": output, "position": "last"}
-    last |= {"labels": labels or ["low", "high"]} if output == "above" else {"accept": [3]}
-    text = json.dumps({"format": "restrict-model/1", "name": "huge", "alphabet": letters,
-                       "variables": [*heads, *maps], "output": last})  # fmt: skip
-    return loads(text.encode())
+    if above:
+        variables.append(documents.map_("above", ["half"], 2, "half > 20000000000"))
+    says = {"labels": ["low", "high"]} if above else {"accept": [3]}
+    return loads(dumps(documents.model(*variables, alphabet="abcdefgh", position="last", name="huge", **says)))
 
 
 @pytest.mark.parametrize("n", [12, pytest.param(200, marks=pytest.mark.slow)])
@@ -135,10 +127,9 @@ def test_the_other_searches_list_none_either() -> None:
 
 
 def test_an_output_of_10_to_the_12_values_is_refused_at_once() -> None:
-    with pytest.raises(restrict.ResourceLimit, match="more than 2\\^24, which cannot be listed"):
-        restrict.certify(model("half"), 8)
-    with pytest.raises(restrict.ResourceLimit, match="more than 2\\^24, which cannot be listed"):
-        restrict.explain(model("half"), "abcdefgh")
+    for asked in (lambda: restrict.certify(model(False), 8), lambda: restrict.explain(model(False), "abcdefgh")):
+        with pytest.raises(restrict.ResourceLimit, match="more than 2\\^24, which cannot be listed"):
+            asked()
 
 
 @pytest.mark.heavy

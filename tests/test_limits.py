@@ -33,11 +33,12 @@ from tests import documents, naive
 from tests import trusted as check
 from tests.clock import quicker_than
 from tests.commands import failed, succeeded, typed
+from tests.fuzzing.kinds import sealed
 from tests.marks import heavy_after, rows_after
 
 TRAINED = Path(__file__).parent / "corpus" / "trained"
 ATTACKS = Path(__file__).parent / "corpus" / "attacks"
-LONG, LARGE = 60, 4096
+LONG, MEMORY = 60, 4 << 30
 """Processor seconds, most of them for the compilation of kernels, and address space."""
 R6_WORD = "".join("01"[b] for b in np.random.default_rng(1).integers(2, size=4000))
 CASES = {
@@ -53,17 +54,18 @@ CASES = {
 }
 
 
-def limits() -> None:
+def limits(seconds: int = LONG, memory: int = MEMORY) -> None:
     """Limit this process."""
-    resource.setrlimit(resource.RLIMIT_CPU, (LONG, LONG))
-    resource.setrlimit(resource.RLIMIT_AS, (LARGE << 20, LARGE << 20))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
-def run(*words: str, standard_input: bytes = b"") -> tuple[int, str, str]:
-    """The command line in a process of its own, with limits."""
-    command = [sys.executable, "-m", "restrict", *words]
-    done = subprocess.run(command, capture_output=True, check=False, preexec_fn=limits, input=standard_input)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+def run(*words: str, within: Callable[[], None] = limits, **how: Any) -> tuple[int, str, str]:
+    """Python in a process of its own, with limits."""
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, preexec_fn=within, **how
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 def forked(folder: Path, *words: str) -> tuple[int, str, str]:
@@ -200,7 +202,7 @@ def test_a_tree_of_cases_without_kernels_ends() -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    assert typed("new", "induction-head", "-o", tmp_path / "m.json").exit_code == 0
+    succeeded("new", "induction-head", "-o", tmp_path / "m.json")
     return tmp_path / "m.json"
 
 
@@ -222,7 +224,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     listed = "C=c.json T=t.toml L=t.jsonl S=s.safetensors G=g.txt M=m.json V=m.svg J=j.json K=k.safetensors"
     names = {letter: folder / name for letter, name in (word.split("=") for word in listed.split())}
     for line in ("new induction-head -o M", "certify M -n 4 -o C", "soft write parity -o S"):
-        assert typed(*[str(names.get(word, word)) for word in line.split()]).exit_code == 0
+        succeeded(*(names.get(word, word) for word in line.split()))
     names["T"].write_text("[[grid]]\nmodel = 'induction-head'\nn = [4]\n")
     names["G"].write_text("S -> a S | b")
     names["L"].hardlink_to(names["T"])
@@ -263,25 +265,24 @@ def test_a_model_and_a_certificate_are_read_from_standard_input(small: Path, tmp
     model, certificate = small.read_bytes(), tmp_path / "c.json"
     assert piped(model, "certify", "-", "-n", "6", "-o", str(certificate)).exit_code == 0
     for words, given in (
-        (("-", str(certificate)), model),
-        ((str(small), "-"), certificate.read_bytes()),
-        (("-", str(certificate), "--json"), model),
-        (("-", str(certificate), "--fast"), model),
+        ("- C", model),
+        ("M -", certificate.read_bytes()),
+        ("- C --json", model),
+        ("- C --fast", model),
     ):
-        done = piped(given, "check", *words)
+        done = piped(given, "check", *words.replace("C", str(certificate)).replace("M", str(small)).split())
         assert (done.exit_code, done.stderr) == (0, "")
         assert "s VERIFIED n=6" in done.stdout
-    code, _, err = run("check", "-", "-", standard_input=model)
+    code, _, err = run("-m", "restrict", "check", "-", "-", input=model.decode())
     assert (code, err) == (2, "restrict: standard input can be read only once, so only one argument can be `-`\n")
 
 
 def test_both_files_come_through_pipes(small: Path, tmp_path: Path) -> None:
     certificate = tmp_path / "c.json"
-    assert typed("certify", small, "-n", "6", "-o", certificate).exit_code == 0
-    folder = Path(restrict.checker.__file__).parent
     proof = tmp_path / "proof"
-    assert typed("elaborate", small, certificate, "-o", proof).exit_code == 0
-    for program, more in (("-m restrict check", ""), (f"-I {folder}", f'<(cat "{proof}")')):
+    succeeded("certify", small, "-n", "6", "-o", certificate)
+    succeeded("elaborate", small, certificate, "-o", proof)
+    for program, more in (("-m restrict check", ""), (f"-I {check.FOLDER}", f'<(cat "{proof}")')):
         line = f'{sys.executable} {program} <(cat "{small}") <(cat "{certificate}") {more}'
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
@@ -295,8 +296,7 @@ def test_both_files_come_through_pipes(small: Path, tmp_path: Path) -> None:
 # kernel. The limit is that of the automatic check after a search.
 
 
-FOLDER = Path(__file__).parent / "corpus" / "attacks"
-NAMES = sorted(path.name.removesuffix(".c.json") for path in FOLDER.glob("*.c.json"))
+NAMES = sorted(path.name.removesuffix(".c.json") for path in ATTACKS.glob("*.c.json"))
 SLOW = {"A10_value_position", "A2b_union", "A3_mask_per_u", "A7_wide_expr", "BR8"}
 """These take seconds before the answer."""
 
@@ -310,21 +310,8 @@ SECONDS, MEBIBYTES = 10, 1024
 
 
 def files(name: str) -> list[str]:
-    soft = FOLDER / f"{name}.m.safetensors"
-    return [str(soft if soft.exists() else FOLDER / f"{name}.m.json"), str(FOLDER / f"{name}.c.json")]
-
-
-def alone(*argv: str, memory: int | None = None) -> tuple[int, str, str]:
-    """The checker as a folder of its own, in a process with limits."""
-
-    def limits() -> None:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        if memory:
-            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-
-    command = [sys.executable, "-I", str(check.FOLDER), *argv]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limits, cwd="/")
-    return done.returncode, done.stdout, done.stderr
+    soft = ATTACKS / f"{name}.m.safetensors"
+    return [str(soft if soft.exists() else ATTACKS / f"{name}.m.json"), str(ATTACKS / f"{name}.c.json")]
 
 
 SERVER = """
@@ -347,7 +334,7 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Callable[..., tuple[int, str, str]]]:
-    """As :func:`alone`, with 1 GiB: the processes are copies of one that has imported the checker."""
+    """The checker as a folder of its own, with limits: the processes are copies of one that has imported it."""
     command = [sys.executable, "-I", "-c", SERVER, str(check.FOLDER)]
     limits = [(resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, MEBIBYTES << 20)]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True, cwd="/") as server:
@@ -415,13 +402,7 @@ def test_an_attack_gets_an_answer_within_the_limits(
 
 
 def test_every_softmax_model_among_the_attacks_is_listed() -> None:
-    assert set(SOFT) == {path.name.removesuffix(".m.safetensors") for path in FOLDER.glob("*.m.safetensors")}
-
-
-def elaborated(pair: list[str]) -> tuple[int, str, str]:
-    """What `restrict check` says, in this process."""
-    found = typed("check", *pair, "--limit", AUTOMATIC_CHECK)
-    return found.exit_code, found.stdout, found.stderr
+    assert set(SOFT) == {path.name.removesuffix(".m.safetensors") for path in ATTACKS.glob("*.m.safetensors")}
 
 
 @pytest.mark.parametrize("name", slow_for({*SLOW, "R_soft_pivots"}))  # the first test has the pivots, too
@@ -433,19 +414,13 @@ def test_an_attack_on_the_elaborator_gets_its_answer(
     if not apart:
         monkeypatch.setattr(check.main, "elaborated", proved)
     with quicker_than(2 * SECONDS):
-        found = elaborated(files(name))
+        done = typed("check", *files(name), "--limit", AUTOMATIC_CHECK)
+    found = done.exit_code, done.stdout, done.stderr
     assert found[0] in (0, 3, 4, 5)
     code = check.main.main([*files(name), "--limit", str(AUTOMATIC_CHECK)])
     answer = (code, *capsys.readouterr())
     # Steps of a limit may be met at another place where the elaborator has a process of its own.
     assert found == answer or found[0] == answer[0] == 5
-
-
-@cache
-def large_table(entries: int, folder: Path) -> list[str]:
-    """A pair of files with a large table, and its proof."""
-    pair = table_pair(folder, entries)
-    return [*pair, *proof_of(pair, folder)]
 
 
 SMALL, LARGE = 200_000, 500_000
@@ -460,28 +435,26 @@ def test_without_memory_the_answer_is_exit_5_or_right(
     entries: int, megabytes: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Never exit 1, never a hang. The table of half a million entries needs something like 100 MB."""
-    code, out, err = alone(*large_table(entries, tmp_path_factory.getbasetemp()), memory=megabytes * 10**6)
+    words = "-I", str(check.FOLDER), *large_table(entries, tmp_path_factory.getbasetemp())
+    code, out, err = run(*words, within=lambda: limits(SECONDS, megabytes * 10**6), cwd="/")
     assert code in (0, 5), err
     assert (out + err).count("\n") == 1
     assert code == 0 or megabytes < 500
 
 
-def table_pair(folder: Path, entries: int) -> list[str]:
-    """A model with a large table, and a certificate for it."""
-    import hashlib
-
+@cache
+def large_table(entries: int, folder: Path) -> list[str]:
+    """A model with a large table, a certificate for it, and its proof."""
     rule = documents.table("position", [0] * entries)
-    data = dumps(documents.model(documents.map_("o", ["position"], 2, rule), position="last"))
-    document = {
-        "format": "restrict-certificate/1",
-        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
-        **{"n": entries, "target": "last", "fixed": [], "cone": {"o": [[entries - 1, 1]]}},
-        "claim": {"free": entries, "c": 0, "dependencies": [], "values": [0]},
-    }
-    pair = folder / f"m{entries}.json", folder / f"c{entries}.json"
-    pair[0].write_bytes(data)
-    pair[1].write_text(json.dumps(document))
-    return [*map(str, pair)]
+    document = documents.model(documents.map_("o", ["position"], 2, rule), position="last")
+    trial = sealed(document, {
+        "format": "restrict-certificate/1", "model": {"name": "m"}, "n": entries, "target": "last", "fixed": [],
+        "cone": {"o": [[entries - 1, 1]]}, "claim": {"free": entries, "c": 0, "dependencies": [], "values": [0]},
+    })  # fmt: skip
+    pair = [folder / f"m{entries}.json", folder / f"c{entries}.json"]
+    for path, content in zip(pair, (trial.model, trial.proof), strict=True):
+        path.write_bytes(content)
+    return [*map(str, pair), *proof_of([*map(str, pair)], folder)]
 
 
 def test_the_folder_alone_is_enough(tmp_path: Path) -> None:
@@ -490,9 +463,9 @@ def test_the_folder_alone_is_enough(tmp_path: Path) -> None:
     copy.mkdir()
     for path in check.FOLDER.glob("*.py"):
         (copy / path.name).write_bytes(path.read_bytes())
-    command = [sys.executable, "-I", str(copy), *files("chain1500"), *proof_of(files("chain1500"), tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env={**os.environ})
-    assert (done.returncode, done.stdout[:16], done.stderr) == (0, "s VERIFIED n=3 t", "")
+    words = "-I", str(copy), *files("chain1500"), *proof_of(files("chain1500"), tmp_path)
+    code, out, err = run(*words, cwd=tmp_path)
+    assert (code, out[:16], err) == (0, "s VERIFIED n=3 t", "")
 
 
 @pytest.mark.parametrize("name", ["hash_const", "hash_const_div"])

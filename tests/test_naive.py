@@ -126,8 +126,6 @@ def test_true_values_and_dependencies_are_as_worked_out_by_hand() -> None:
     assert naive.true_dependencies(model, 3, fixed)["h", 0] == {0}
     assert naive.true_dependencies(model, 3, fixed)["label", 2] == set()
     assert naive.true_dependencies(model, 3, {})["h", 2] == {0, 1, 2}
-    assert naive.is_function_of(model, 3, fixed, ("h", 0), [0])
-    assert not naive.is_function_of(model, 3, {}, ("h", 2), [0, 1])
 
 
 def test_minimum_forcing_finds_the_fewest_positions() -> None:

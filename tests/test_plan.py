@@ -1,10 +1,9 @@
 """Plans for deep programs, and exact prices in the first layer: against searches over all, and the dives along them."""
 
 import itertools
-import json
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,13 +17,13 @@ from restrict.force.committed import committed
 from restrict.force.first_layer import FirstLayer, listed
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.growth import LEFT_OUT
-from restrict.force.image import mask_of
 from restrict.force.options import OPTIONS
-from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable, values_of
+from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable
 from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model
-from restrict.model.program import Head, Instance
+from restrict.model.fileformat import dumps, loads
+from restrict.model.program import Head, Instance, Model
 from restrict.model.task import Task
 from tests import naive
 from tests.marks import heavy_after, rows_after
@@ -62,7 +61,7 @@ class Trees:
         best = IMPOSSIBLE
         sides = [list(subsets(range(self.sizes[root])))] * (1 + len(heads))
         for box in itertools.product(*sides):
-            if {self.value(rule, i, point) for point in itertools.product(*box)} <= wanted:
+            if {rule(i, *point) for point in itertools.product(*box)} <= wanted:
                 rows = [
                     self.row(head, i, u, side)
                     for head, side in zip(heads, box[1:], strict=True)
@@ -71,10 +70,6 @@ class Trees:
                 ]
                 best = min(best, self.cost(root, i, box[0]) + sum(rows))
         return best
-
-    @staticmethod
-    def value(rule: naive.Callable[..., int], i: int, point: tuple[int, ...]) -> int:
-        return rule(i, *point)
 
     def row(self, name: str, i: int, u: int, wanted: Values) -> float:
         head = self.of[name]
@@ -164,16 +159,18 @@ def test_all_labels_are_planned(n: int, alone: int) -> None:
     assert (found_once(n, 1, plan_rows=2_000)[0] or n) < alone
 
 
+def with_heads(document: naive.Model, **changes: object) -> Model:
+    """A model all of whose heads are changed."""
+    for variable in document["variables"]:
+        variable |= changes if variable["kind"] == "head" else {}
+    return loads(dumps(document))
+
+
 @pytest.mark.parametrize("longest", heavy_after((3, 20), 1))
 @pytest.mark.parametrize("mask", ["strict_past", "past", "strict_future"])
-def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, longest: int, tmp_path: Path) -> None:
+def test_heads_that_see_nothing_are_planned_with_their_default(mask: str, longest: int) -> None:
     for seed, n in ((0, 1), (0, 2), (1, longest)):
-        document = random_model(5, 2, 2, seed)
-        for variable in document["variables"]:
-            if variable["kind"] == "head":
-                variable |= {"mask": mask, "default": 1}
-        (tmp_path / "model.json").write_text(json.dumps(document))
-        state = ForcingState(restrict.load(str(tmp_path / "model.json")).at(n))
+        state = ForcingState(with_heads(random_model(5, 2, 2, seed), mask=mask, default=1).at(n))
         plans = planner(state)
         costs = {g: plans.solve(g, 4) for g in (Goal("y5", n - 1, frozenset({v})) for v in (0, 1))}
         goal = min(costs, key=costs.__getitem__)
@@ -220,38 +217,32 @@ def test_which_programs_are_planned() -> None:
     assert not told("parity8")
 
 
-def test_a_model_without_a_value_at_the_length_of_the_samples_is_certified(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_without_a_value_at_the_length_of_the_samples_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples come from a shorter word, where a rule that divides by n - 20 has no value."""
-    document = random_model(2, 2, 2, 1)
-    for variable in document["variables"]:
-        if variable["kind"] == "head":
-            variable["score"] = "(k + q) * 1000 // (n - 20) + j % 7"
-    path = tmp_path / "m.json"
-    path.write_text(json.dumps(document))
+    model = with_heads(random_model(2, 2, 2, 1), score="(k + q) * 1000 // (n - 20) + j % 7")
     monkeypatch.setattr("restrict.force.plan.SHORT", 20)
-    search = GoalSearch(Task.of(restrict.load(path), 40))
+    search = GoalSearch(Task.of(model, 40))
     assert search.planned
     search.run()
     assert search.best.fixed is not None
     with pytest.raises(ModelError):
-        GoalSearch(Task.of(restrict.load(path), 20)).run()
+        GoalSearch(Task.of(model, 20)).run()
 
 
-def test_masks() -> None:
-    assert [values_of(mask_of(frozenset(s))) for s in ((), (0,), (1, 3))] == [set(), {0}, {1, 3}]
+def at_the_second_level(monkeypatch: pytest.MonkeyPatch, happens: Callable[[Planner], object]) -> None:
+    """Something happens while plans of the second level are made."""
+    solve = Planner.solve
+
+    def solved(self: Planner, goal: Goal, effort: int) -> float:
+        if effort == 3:
+            happens(self)
+        return solve(self, goal, effort)
+
+    monkeypatch.setattr(Planner, "solve", solved)
 
 
 def test_ctrl_c_while_a_plan_is_made_keeps_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    solve = Planner.solve
-
-    def interrupted(self: Planner, goal: Goal, effort: int) -> float:
-        if effort == 3:
-            raise KeyboardInterrupt
-        return solve(self, goal, effort)
-
-    monkeypatch.setattr(Planner, "solve", interrupted)
+    at_the_second_level(monkeypatch, lambda _: signal.raise_signal(signal.SIGINT))
     model = restrict.load("random:layers=5,heads=2,states=2,seed=3")
     found = restrict.certify(model, 30)
     assert found.provenance["stopped"] == "interrupted"
@@ -259,14 +250,7 @@ def test_ctrl_c_while_a_plan_is_made_keeps_the_best(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_time_ends_a_plan_and_the_best_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    solve = Planner.solve
-
-    def late(self: Planner, goal: Goal, effort: int) -> float:
-        if effort == 3:
-            monkeypatch.setattr(self, "over", lambda: True)
-        return solve(self, goal, effort)
-
-    monkeypatch.setattr(Planner, "solve", late)
+    at_the_second_level(monkeypatch, lambda plans: monkeypatch.setattr(plans, "over", lambda: True))
     fixed, rows = found_by(30)
     assert fixed is not None
     assert rows < 2_000

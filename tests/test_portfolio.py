@@ -1,7 +1,9 @@
 """What certify says of programs of many variables, where every word can be run but no optimum has a certificate."""
 
+from collections.abc import Iterator
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,20 +24,16 @@ from tests.marks import heavy_after, rows_after
 from tests.transformer_programs import write_program
 
 
+def program(folder: Path, seed: int, *, heads: int = 4, markers: bool = False, **size: Any) -> Model:
+    """A random program."""
+    path, _ = write_program(folder, np.random.default_rng(seed), heads=heads, mlps=2, markers=markers, **size)
+    return restrict.import_transformer_program(path).model
+
+
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, int]:
     """A random program of 66 variables, and its optimum at n = 8, which is 1."""
-    path, _ = write_program(
-        tmp_path_factory.mktemp("program"),
-        np.random.default_rng(0),
-        longest=8,
-        heads=4,
-        mlps=2,
-        letters=2,
-        classes=2,
-        markers=False,
-    )
-    model = restrict.import_transformer_program(path).model
+    model = program(tmp_path_factory.mktemp("program"), 0, longest=8, letters=2, classes=2)
     assert len(model.variables) > certification.MANY_VARIABLES
     return model, restrict.certify(model, 8).provenance["optimum"]
 
@@ -56,11 +54,7 @@ def test_the_optimum_is_told_once_it_is_known(known: tuple[Model, int], monkeypa
     assert found.provenance["optimum"] == optimum
     assert found.provenance["optimum_by"] == "enumeration"
     assert len(runs) == 1
-
-    def nothing(_: object) -> None:
-        raise NotEstablished("nothing")
-
-    monkeypatch.setattr(certification, "_searched", nothing)
+    monkeypatch.setattr(certification, "_searched", _nothing)
     found = restrict.certify(model, 8)
     assert found.provenance["optimum"] == optimum
     assert " VERIFIED " in restrict.check(model, found)
@@ -73,24 +67,11 @@ def test_every_word_of_six_letters_is_run(
     tmp_path: Path, letters: int, seed: int, heads: int, classes: int, least: int
 ) -> None:
     """6^7 words were too many to run: of the second program 5 positions were fixed, and at least 3 known."""
-    path, _ = write_program(
-        tmp_path, np.random.default_rng(seed), longest=7, heads=heads, mlps=2, letters=letters, classes=classes,
-        markers=False, causal=False,
-    )  # fmt: skip
-    model = restrict.import_transformer_program(path).model
+    model = program(tmp_path, seed, longest=7, heads=heads, letters=letters, classes=classes, causal=False)
     found = restrict.certify(model, 7, target=3)
     assert found.provenance["optimum"] == len(found.restriction.fixed) == least
     assert found.provenance["optimum_by"] == "enumeration"
     assert " VERIFIED " in restrict.check(model, found)
-
-
-def small(tmp_path: Path, seed: int, letters: int, longest: int) -> Model:
-    """A random program over some letters, for words of up to ``longest`` of them."""
-    path, _ = write_program(
-        tmp_path, np.random.default_rng(seed), longest=longest, heads=4, mlps=2, letters=letters, classes=3,
-        markers=seed % 2 == 1,
-    )  # fmt: skip
-    return restrict.import_transformer_program(path).model
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(12), 1))
@@ -99,7 +80,7 @@ def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkey
     monkeypatch.setattr("restrict.optimum.by_words.WORDS", 64)
     monkeypatch.setattr("restrict.optimum.by_words.AT_ONCE", 16)
     letters = 2 + seed % 2
-    model = small(tmp_path, seed, letters, 6)
+    model = program(tmp_path, seed, longest=6, letters=letters, classes=3, markers=seed % 2 == 1)
     instance = model.at(5 + seed % 2)
     target, labels = instance.n - 1 - seed % 2, {}
     for w in product(range(letters), repeat=len(instance.unpinned)):
@@ -110,15 +91,14 @@ def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkey
     def forces(fixed: dict[int, int]) -> bool:
         return len({y for w, y in labels.items() if all(w[p] == a for p, a in fixed.items())}) == 1
 
-    for size in range(least):
-        for at in combinations(range(len(instance.unpinned)), size):
-            assert not any(forces(dict(zip(at, a, strict=True))) for a in product(range(letters), repeat=size))
+    def cubes(size: int) -> Iterator[dict[int, int]]:
+        places, symbols = range(len(instance.unpinned)), range(letters)
+        for at, a in product(combinations(places, size), product(symbols, repeat=size)):
+            yield dict(zip(at, a, strict=True))
+
+    assert not any(forces(fixed) for size in range(least) for fixed in cubes(size))
     cells = {i: p for p, i in enumerate(instance.unpinned)}
-    least_forced = any(
-        forces(dict(zip(at, a, strict=True)))
-        for at in combinations(range(len(instance.unpinned)), least)
-        for a in product(range(letters), repeat=least)
-    )
+    least_forced = any(map(forces, cubes(least)))
     assert least_forced == any(forces({cells[i]: a for i, a in cube.items()}) for cube in left)
     assert forced_by_sat(task, left) == least_forced
     if found is not None:

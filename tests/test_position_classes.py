@@ -21,6 +21,9 @@ from tests.marks import heavy_after
 
 LONGEST = 40
 GRID = np.array([(i, j, n) for n in range(1, LONGEST + 1) for i in range(n) for j in range(n)])
+I, J, N = GRID.T
+COORDINATES = np.stack([I, N - 1 - I, J, N - 1 - J, J - I], axis=1)
+"""``p, s, p2, s2`` and the difference of every row of the grid."""
 PLACE = Place("m.json", "score")
 NAMES = frozenset("ijn")
 
@@ -49,7 +52,7 @@ def any_term(rng: Generator, depth: int) -> str:
 
 def finite_term(rng: Generator, depth: int) -> str:
     """An expression that is finite as a rule."""
-    kinds = (
+    kinds: tuple[Callable[[], str], ...] = (
         lambda: f"({any_term(rng, depth)}) % {rng.integers(2, 5)}",
         lambda: f"min({line(rng)} % 4, {any_term(rng, depth)} % 3)",
         lambda: f"({rng.choice(['i', 'j', 'n', 'n - i', 'n - j', 'i + j'])} < {rng.integers(0, 5)})",
@@ -58,43 +61,33 @@ def finite_term(rng: Generator, depth: int) -> str:
     return "(" + kinds[int(rng.integers(len(kinds)))]() + ")"
 
 
-def of(rng: Generator, *shapes: str) -> Callable[[int], str]:
+def of(*shapes: str) -> Callable[[Generator, int], str]:
     """One of the shapes, with ``T`` for any term, ``F`` for one that is finite, ``C`` and ``D`` for numbers."""
 
-    def made(depth: int) -> str:
-        shape, out = str(rng.choice(shapes)), ""
-        for letter in shape:
-            if letter == "T":
-                out += any_term(rng, depth)
-            elif letter == "F":
-                out += finite_term(rng, depth)
-            elif letter == "C":
-                out += str(rng.choice([-3, -2, 2, 3, 5]))
-            elif letter == "D":
-                out += str(rng.integers(-3, 6))
-            else:
-                out += letter
-        return out
+    def made(rng: Generator, depth: int) -> str:
+        parts: dict[str, Callable[[], object]] = {
+            "T": lambda: any_term(rng, depth), "F": lambda: finite_term(rng, depth),
+            "C": lambda: rng.choice([-3, -2, 2, 3, 5]), "D": lambda: rng.integers(-3, 6),
+        }  # fmt: skip
+        return "".join(str(parts[letter]()) if letter in parts else letter for letter in str(rng.choice(shapes)))
 
     return made
 
 
 LEMMAS: dict[str, Callable[[Generator, int], str]] = {
     "1 lines": lambda rng, depth: line(rng),
-    "3 sums and multiples": lambda rng, depth: of(rng, "T + T", "T - T", "-(T)", "C * (T)", "(T) * C")(depth),
-    "4 division": lambda rng, depth: of(rng, "(T) // (C)", "(T) % (C)")(depth),
-    "5 comparisons": lambda rng, depth: of(rng, "(T) < D", "T == T", "(T) >= D", "D < (T) <= D", "T != D")(depth),
+    "3 sums and multiples": of("T + T", "T - T", "-(T)", "C * (T)", "(T) * C"),
+    "4 division": of("(T) // (C)", "(T) % (C)"),
+    "5 comparisons": of("(T) < D", "T == T", "(T) >= D", "D < (T) <= D", "T != D"),
     "6 differences": lambda rng, depth: near(rng),
-    "7 extremes": lambda rng, depth: of(
-        rng, "min(T, T)", "max(T, T)", "abs(T)", "min(T, D)", "max(D, T, F)", "min(j + D, n + D)", "max(i, n - D)"
-    )(depth),
-    "8 choice": lambda rng, depth: of(
-        rng, "T if F else T", "(T) if T else (T)", "T + 1 if F else T", "F if 0 else T"
-    )(depth),
-    "9 finite": lambda rng, depth: of(
-        rng, "hash(F, F) % 1000", "hash(F) % 3", "F * F", "F and T", "T or F", "not (T)", "F // (F + 7)",
-        "isqrt(abs(F))", "F % (1 + abs(F))",
-    )(depth),
+    "7 extremes": of(
+        "min(T, T)", "max(T, T)", "abs(T)", "min(T, D)", "max(D, T, F)", "min(j + D, n + D)", "max(i, n - D)"
+    ),
+    "8 choice": of("T if F else T", "(T) if T else (T)", "T + 1 if F else T", "F if 0 else T"),
+    "9 finite": of(
+        "hash(F, F) % 1000", "hash(F) % 3", "F * F", "F and T", "T or F", "not (T)", "F // (F + 7)", "isqrt(abs(F))",
+        "F % (1 + abs(F))",
+    ),
 }  # fmt: skip
 
 
@@ -107,12 +100,6 @@ def accepted(text: str) -> Form | None:
         return None
 
 
-def coordinates() -> np.ndarray:
-    """``p, s, p2, s2`` and the difference of every row of the grid."""
-    i, j, n = GRID.T
-    return np.stack([i, n - 1 - i, j, n - 1 - j, j - i], axis=1)
-
-
 def classes(form: Form, at: np.ndarray) -> np.ndarray:
     """The class of each of the first four; the difference cut off at the reach."""
     late = form.threshold + (at - form.threshold) % form.period
@@ -123,22 +110,18 @@ def classes(form: Form, at: np.ndarray) -> np.ndarray:
 
 def try_form(text: str, form: Form, rng: Generator) -> None:
     """Everything that a form promises."""
-    i, j, n = (np.ascontiguousarray(column) for column in GRID.T)
     expr = formula(text, NAMES).expr
-    truth = evaluate(expr, {name: v for name, v in zip("ijn", (i, j, n), strict=True) if name in expr.names}, len(GRID))
+    known = {name: np.ascontiguousarray(v) for name, v in zip("ijn", GRID.T, strict=True) if name in expr.names}
+    truth = evaluate(expr, known, len(GRID))
     for row in rng.integers(len(GRID), size=5):
         env = dict(zip("ijn", map(int, GRID[row]), strict=True))
         assert naive.evaluate(text, env) == truth[row]
-    points = coordinates()
-    if not any(form.slope):
-        points = classes(form, points)
+    points = COORDINATES if any(form.slope) else classes(form, COORDINATES)
     kinds, which = np.unique(points, axis=0, return_inverse=True)
     values = np.array([form.at(tuple(map(int, point))) for point in kinds])
     assert (values[which.reshape(-1)] == truth).all()
     for _ in range(60):
-        point = [int(v) for v in rng.integers(0, form.threshold + 3 * form.period, size=4)] + [
-            int(rng.integers(-50, 50))
-        ]
+        point = [*rng.integers(0, form.threshold + 3 * form.period, size=4).tolist(), int(rng.integers(-50, 50))]
         c, e = int(rng.integers(4)), int(rng.integers(5))
         further = point.copy()
         further[c] += form.period
@@ -186,7 +169,7 @@ def test_the_engine_accepts_what_the_checker_accepts(lemma: str, count: int) -> 
             assert text.count("max(") * text.count(",") > 1
             continue
         both += 1
-        some = coordinates()[rng.integers(len(GRID), size=8)]
+        some = COORDINATES[rng.integers(len(GRID), size=8)]
         read = engine.values_at(found, engine.points(dict(enumerate(some.T.copy()))))
         assert read.tolist() == [form.at(tuple(map(int, point))) for point in some]
         if not any(found.slope):

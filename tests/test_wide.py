@@ -20,7 +20,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Map, Model
 from restrict.model.restriction import Restriction
 from tests import mutations, naive
-from tests.generator import random_case
+from tests.generator import random_case, random_tokens
 from tests.marks import rows_after
 
 
@@ -66,9 +66,7 @@ def test_abstention_is_sound_for_given_restrictions() -> None:
     rng, left_out = np.random.default_rng(2), 0
     for document, model, n in small_programs(3, 25):
         instance = model.at(n)
-        fixed = {
-            i: model.alphabet[int(rng.integers(len(model.alphabet)))] for i in instance.unpinned if rng.random() < 0.5
-        }
+        fixed = {i: model.alphabet[a] for i, a in random_tokens(rng, instance, 0.5).items()}
         found = restrict.certify(model, n, restriction=Restriction.of(instance, dict(fixed)))
         assert restrict.check(model, found).startswith("s VERIFIED")
         left_out += found.cone != "all"
@@ -87,7 +85,7 @@ def test_boxes_are_good_at_every_point(monkeypatch: pytest.MonkeyPatch, table: i
         model = restrict.load(f"random:layers=2,heads=3,states=3,seed={seed}")
         instance = model.at(9)
         shared = state.ForcingState(instance)
-        finder = BoxFinder(shared, lambda _: 1.0, np.random.default_rng(seed))
+        finder = BoxFinder(shared, np.random.default_rng(seed))
         for variable, allowed in itertools.product(model.variables, ([0], [1])):
             if not isinstance(variable, Map):
                 continue

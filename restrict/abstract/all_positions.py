@@ -198,16 +198,8 @@ class AllPositions:
                     more, more_sets = job.row(u)
                     values = values | np.where(here, more, 0)
                     sets = sets | more_sets.only(here & (more & (more - 1) != 0))
-        return _with_default(head, instance.n, values, sets)
-
-
-def _with_default(head: Head, n: int, values: I64, sets: RankSets) -> tuple[I64, RankSets]:
-    """The facts with the head's default at the position that sees nothing."""
-    blind = {"strict_past": 0, "strict_future": n - 1}.get(head.mask)
-    if blind is not None:
-        values = values.copy()
-        values[blind] = 1 << head.default
-    return values, sets
+        blind = {"strict_past": 0, "strict_future": instance.n - 1}.get(head.mask, instance.n)  # it sees nothing
+        return np.where(np.arange(instance.n) == blind, 1 << head.default, values), sets
 
 
 class _Sweeps:

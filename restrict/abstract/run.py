@@ -4,7 +4,7 @@ used as bit masks, so that a union costs n/64 words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal, NamedTuple
@@ -67,10 +67,9 @@ class AbstractRun:
             i: (v,) for i, v in {**self.restriction.tokens(self.instance.model), **self.instance.pinned}.items()
         }
         self.alphabet = tuple(range(len(self.instance.model.alphabet)))
-        free = np.ones(self.instance.n, dtype=np.uint8)
-        free[list(self.tokens)] = 0
-        self.free = free
-        self.all_free = int.from_bytes(np.packbits(free, bitorder="little").tobytes(), "little")
+        self.free = np.ones(self.instance.n, dtype=np.uint8)
+        self.free[list(self.tokens)] = 0
+        self.all_free = mask_of(np.flatnonzero(self.free))
         self._keys: dict[str, Values] = {}
 
     def values(self, name: str, i: int) -> Sequence[int]:
@@ -190,14 +189,12 @@ class AbstractRun:
 
 
 def abstract_run(
-    instance: Instance, restriction: Restriction, cone: Cone, progress: Callable[[int], None] | None = None,
-    found: SharedFinds | None = None,
-) -> AbstractRun:  # fmt: skip
+    instance: Instance, restriction: Restriction, cone: Cone, found: SharedFinds | None = None
+) -> AbstractRun:
     """Examine every node of the cone, in program order.
 
     Cost: one row scan of at most n * domain scores per examined head node and query value; memory O(cone * n / 64)
-    words. ``progress``: called with 1 after each node; ``None``: nothing is called. Result: the run, with the facts of
-    all nodes examined (docs/kernel.md, rules 1-4)."""
+    words. Result: the run, with the facts of all nodes examined (docs/kernel.md, rules 1-4)."""
     run = AbstractRun(instance, restriction, found=found or SharedFinds({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
@@ -206,8 +203,6 @@ def abstract_run(
             continue
         for i in positions:
             run.examine(variable, i)
-            if progress is not None:
-                progress(1)
     return run
 
 

@@ -21,13 +21,11 @@ def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, ro
     decides only whether the status is "captured"; ``None``: any number of inputs is within it; ``rounds``: at least 1;
     each round sets about 1 / ``rounds`` of what greedy sets. More rounds are slower and better."""
     rng = np.random.default_rng(seed)
-    start = greedy_symbols(problem.core, rng, None)
-    symbols = (
-        decimated_symbols(problem.core, rng, int(np.count_nonzero(start >= 0)), rounds)
-        if problem.core.single
-        else start
-    )
-    return solution_of(problem, symbols, budget, "decimate", {"greedy": int(np.count_nonzero(start >= 0))})
+    symbols = greedy_symbols(problem.core, rng, None)
+    size = int(np.count_nonzero(symbols >= 0))
+    if problem.core.single:
+        symbols = decimated_symbols(problem.core, rng, size, rounds)
+    return solution_of(problem, symbols, budget, "decimate", {"greedy": size})
 
 
 def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: int) -> I64:

@@ -3,13 +3,13 @@ nothing captures, the multipliers of a packing (:mod:`restrict.cover.lower_bound
 :func:`refutes` has checked by unit propagation alone. The encoding of the CNF is trusted, the solver is not."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from restrict.base.arrays import I64
 from restrict.base.errors import NotEstablished
 from restrict.cover.cnf import encode
-from restrict.cover.lower_bound import PackingBound, packing_value
+from restrict.cover.lower_bound import packing_value
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.sat.drat_check import ProofError, check_refutation
@@ -37,11 +37,6 @@ class InfeasibilityProof:
             raise NotEstablished(f"the {self.kind} proof that budget {self.budget} is impossible does not hold")
 
     @classmethod
-    def by_packing(cls, bound: PackingBound, budget: int) -> "InfeasibilityProof":
-        """The lower bound as a proof that ``budget < bound.value`` is impossible."""
-        return cls(budget, "packing", multipliers=bound.multipliers)
-
-    @classmethod
     def by_pair(cls, problem: CoverProblem, budget: int | None) -> "InfeasibilityProof":
         """The first pair that nothing captures (there must be one), as a proof for this budget (``None``: all
         inputs)."""
@@ -54,9 +49,7 @@ def impossible(
     """The answer "impossible": the prior assignment, with the proof. ``statistics``: what the solver counted; ``None``:
     nothing. Gives the answer, with ``count`` 0 and ``lower`` one more than the budget of the proof."""
     base = solution_of(problem, problem.fixed, None, solver, statistics or {}, proof.budget + 1)
-    return CoverSolution(
-        problem, base.assignment, base.captured, 0, "impossible", solver, base.statistics, base.lower, proof
-    )
+    return replace(base, status="impossible", proof=proof)
 
 
 def refutes(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> bool:

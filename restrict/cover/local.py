@@ -43,7 +43,10 @@ def local(
         if deadline is not None and monotonic() > deadline:
             break
         random = rng.integers(0, 1 << 62, 2 * min(BLOCK, steps - int(state[cover_state.STEP])))
-        _exchange(space, random, best)
+        if core.single:
+            exchange_literals(core.literals, space.arrays, SAMPLE, random, best)
+        else:
+            exchange_cubes(core.cubes, space.arrays, SAMPLE, random, best)
     statistics["steps"] = int(state[cover_state.STEP])
     return solution_of(problem, best, budget, "local", statistics)
 
@@ -61,11 +64,3 @@ def _start(problem: CoverProblem, rng: np.random.Generator, budget: int | None, 
     statistics["decimate"] = int(np.count_nonzero(other >= 0))
     whole = bool(problem.captured(np.where(problem.fixed >= 0, problem.fixed, other)).all())
     return (other if (not whole, statistics["decimate"]) < (not complete, size) else start), statistics
-
-
-def _exchange(space: Workspace, random: I64, best: I64) -> None:
-    core = space.core
-    if core.single:
-        exchange_literals(core.literals, space.arrays, SAMPLE, random, best)
-    else:
-        exchange_cubes(core.cubes, space.arrays, SAMPLE, random, best)

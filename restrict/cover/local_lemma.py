@@ -60,14 +60,16 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     if not 0 <= q <= 1 or (delta is not None and delta < 0):
         raise UsageError(f"need 0 <= q <= 1 and delta >= 0, got {q} and {delta}")
     core = problem.core
-    logs, exact = _failures(core, q)
+    logs, exact = np.zeros(len(core.pairs)), np.zeros(len(core.pairs), np.int64)
+    cover_bounds.failure_logs(core.pair_ptr, core.cube_ptr, core.cube_lit, core.symbols, q, core.inputs, logs, exact)
     log0 = -math.inf if delta is None else _overshoot(q, delta, int(np.count_nonzero(problem.fixed < 0)))
     x, x0 = np.exp(logs), math.exp(log0)
     sums, degree = _sums(core, x)
     for _ in range(ITERATIONS if x.max(initial=0.0) < 1 and x0 < 1 else 0):
         with np.errstate(over="ignore"):
             new = np.exp(logs + sums + _cost(x0))
-        new0 = _exp(log0 + float(_cost(x).sum())) if delta is not None else 0.0
+        log_x0 = log0 + float(_cost(x).sum())
+        new0 = 0.0 if delta is None else math.inf if log_x0 > 700 else math.exp(log_x0)
         still = bool(np.allclose(new, x, rtol=SLACK / 100, atol=0)) and math.isclose(new0, x0, rel_tol=SLACK / 100)
         x, x0 = new, new0
         if still or x.max(initial=0.0) >= 1 or x0 >= 1:
@@ -81,8 +83,8 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     top, d = float(np.exp(logs.max(initial=-math.inf)) * (1 + OUTWARD)), int(degree.max(initial=0))
     bound = float(np.nextafter(float(total), math.inf)) if total is not None else _total(x) if holds else math.inf
     return LocalLemma(
-        q, holds, exact, bound, bool(Fraction(math.nextafter(math.e, 3)) * Fraction(top) * (d + 1) <= 1), top, d,
-        core.pairs, x, x0,
+        q, holds, bool(exact.all()), bound, bool(Fraction(math.nextafter(math.e, 3)) * Fraction(top) * (d + 1) <= 1),
+        top, d, core.pairs, x, x0,
     )  # fmt: skip
 
 
@@ -117,20 +119,10 @@ def _total(x: F64) -> float:
     return float(np.sum(x / (1 - x)) * (1 + 2.0**-40))
 
 
-def _failures(core: Core, q: float) -> tuple[F64, bool]:
-    logs, exact = np.zeros(len(core.pairs)), np.zeros(len(core.pairs), np.int64)
-    cover_bounds.failure_logs(core.pair_ptr, core.cube_ptr, core.cube_lit, core.symbols, q, core.inputs, logs, exact)
-    return logs, bool(exact.all())
-
-
 def _overshoot(q: float, delta: float, free: int) -> float:
     """An upper bound on log P(X0), rounded up."""
     d = Fraction(delta)
     return -math.nextafter(float(d * d * Fraction(q) * free / (2 + d)), 0.0)
-
-
-def _exp(z: float) -> float:
-    return math.inf if z > 700 else math.exp(z)
 
 
 def _cost(x: F64 | float) -> F64:

@@ -60,7 +60,7 @@ def _auto(
         return found
     bound = lower_bound(problem)
     if bound.value > budget:
-        return impossible(problem, InfeasibilityProof.by_packing(bound, budget), "auto")
+        return impossible(problem, InfeasibilityProof(budget, "packing", multipliers=bound.multipliers), "auto")
     if size > MODERATE:
         return found
     try:

@@ -15,7 +15,7 @@ Prices only order the alternatives; what a box really costs is found by meeting 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
@@ -59,19 +59,12 @@ Wish = tuple[str, int, frozenset[int]]
 """A node and a set: its values are to lie in the set."""
 
 
-@dataclass(frozen=True, slots=True)
 class Effort:
-    """The scores and the work that several choices, tried one after the other, may take together."""
+    """The scores and the work that several choices, tried one after the other, may take together: at most ``most``
+    scores from now on."""
 
-    state: ForcingState
-    scores: int
-    work: int
-    most: int
-
-    @staticmethod
-    def of(state: ForcingState, most: int) -> Effort:
-        """At most ``most`` scores from now on."""
-        return Effort(state, state.scores, state.work, most)
+    def __init__(self, state: ForcingState, most: int) -> None:
+        self.state, self.most, self.scores, self.work = state, most, state.scores, state.work
 
     def spent(self, done: int) -> bool:
         """Whether one more choice, which takes as much as those before on average, would be too much."""
@@ -105,7 +98,6 @@ class BoxFinder:
     def __init__(
         self,
         state: ForcingState,
-        weight: Callable[[str], float],
         rng: np.random.Generator,
         noise: float = 0.0,
         symbols: Mapping[int, int] | None = None,
@@ -115,12 +107,12 @@ class BoxFinder:
     ) -> None:
         self.first: Mapping[str, FirstLayer] = first or {}
         self.close, self.barred = close, set[tuple[str, int, frozenset[int], int | None]]()
-        self.state, self.weight, self.rng, self.noise, self.symbols = state, weight, rng, noise, symbols
+        self.state, self.weight, self.rng, self.noise, self.symbols = state, state.weight, rng, noise, symbols
         self.instance = state.instance
         self.variables = state.instance.model.by_name
         self.most = min(WIDE_SCORES, A_POSITION * self.instance.n) if state.wide else SCORES
         self.known: dict[Wish, float] = {} if known is None else known
-        self.quiet = BoxFinder(state, weight, rng, 0.0, symbols, self.known, close, first) if noise else self
+        self.quiet = BoxFinder(state, rng, 0.0, symbols, self.known, close, first) if noise else self
 
     # ------------------------------------------------------------ prices
 
@@ -266,7 +258,7 @@ class BoxFinder:
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
         choices = choices[: FEW_ROOTS if self.first else ROOTS]
         deep = self.state.depth[variable.name] > self.close
-        effort = Effort.of(self.state, self.most if deep else CLOSE_LOOK)
+        effort = Effort(self.state, self.most if deep else CLOSE_LOOK)
         if deep and self.close and len(choices) > 1 and roots:
             choices = self._ordered(variable, i, given, choices)
         for turn, choice in enumerate(choices):
@@ -280,7 +272,7 @@ class BoxFinder:
 
     def _ordered(self, variable: Map, i: int, given: Mapping[str, int], choices: list[Choice]) -> list[Choice]:
         """Choices of the roots by the price of the other arguments' best pairs as anchors, those not priced last."""
-        roots, effort = self.roots(variable), Effort.of(self.state, self.most // 2)
+        roots, effort = self.roots(variable), Effort(self.state, self.most // 2)
         priced: list[tuple[float, int, Choice]] = []
         for turn, choice in enumerate(choices):
             if effort.spent(turn):
@@ -312,7 +304,7 @@ class BoxFinder:
         """Up to ``most`` boxes on which the map stays within ``allowed``, cheapest first."""
         if variable.name in self.first:
             return [WideBox(*one) for one in self.first[variable.name].boxes(i, allowed, most)]
-        growth = GrowingBoxes.of(self.state, variable, i, allowed, self.roots(variable), self.rng)
+        growth = GrowingBoxes(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]
         look = (len(variable.args), LEVEL) if most > 1 else (3 if excludes else 1, PRICING)
@@ -334,22 +326,14 @@ def feasible(state: ForcingState, head: Head, i: int, u: int) -> Iterator[tuple[
     *thin* where its arguments have fewer combinations than its domain has values: then some values are impossible at
     any position even with nothing fixed, and to examine it costs no token."""
     key = state.instance.key(head)
-    thin = key is not None and is_thin(state, key)
+    domains, variable = state.instance.domains, state.instance.model.by_name.get(key or "")
+    thin = isinstance(variable, Map) and prod(domains[a] for a in variable.args) < domains[variable.name]
     for j, w in state.walk(head, i, u):
         if thin and key is not None:
             look(state, key, j)
             if w not in state.values(key, j):
                 continue
         yield j, w
-
-
-def is_thin(state: ForcingState, name: str) -> bool:
-    """Whether a variable is a map of fewer combinations than values."""
-    variable = state.instance.model.by_name.get(name)
-    return (
-        isinstance(variable, Map)
-        and prod(state.instance.domains[a] for a in variable.args) < state.instance.domains[name]
-    )
 
 
 def look(state: ForcingState, name: str, i: int) -> None:

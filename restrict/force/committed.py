@@ -27,15 +27,15 @@ n = 10 000, where nearly all tokens are needed, no answer was met with 24 of the
 def committed(solver: Solver, goal: Goal, limit: int) -> bool:
     """Meet a goal by its first alternative, and where a part of that fails, go on from what has been met. This is a
     ``choose`` of :class:`restrict.force.goal.Manner`. On failure the caller undoes what was done."""
-    state, before = solver.state, solver.state.fixed
+    state, before, barred = solver.state, solver.state.fixed, solver.finder.barred
     for _ in range(REPAIRS):
-        subgoals = next((a for a in solver.alternatives(goal, limit) if not _barred(solver, a)), None)
+        subgoals = next((a for a in solver.alternatives(goal, limit) if not barred.intersection(a)), None)
         if subgoals is None:
             return False
         failed = _first_unmet(solver, subgoals, limit + before)
         if failed is None:
             return solver.holds(goal)
-        solver.finder.barred.add((failed.name, failed.i, failed.allowed, failed.u))
+        barred.add(failed)
         if state.fixed - before >= limit:
             return False
     return False
@@ -50,9 +50,3 @@ def _first_unmet(solver: Solver, subgoals: Sequence[Goal], most: int) -> Goal | 
             state.undo(mark)
             return goal
     return None
-
-
-def _barred(solver: Solver, subgoals: Sequence[Goal]) -> bool:
-    """Whether one of the goals has failed before."""
-    barred = solver.finder.barred
-    return any((g.name, g.i, g.allowed, g.u) in barred for g in subgoals)

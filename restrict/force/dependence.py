@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from restrict.abstract.run import Cone
 from restrict.force.goal import OutOfBudget
 from restrict.force.on_demand import OnDemandState
-from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance, Map, Variable
 
 Depends = frozenset[int]
@@ -23,11 +22,9 @@ class DependenceState(OnDemandState):
     """V and D under a restriction, of the nodes that a target reads. ``most`` bounds the size of the sets D that are of
     interest; ``limit`` the effort (in units of ``work``) of one look, beyond which it is given up."""
 
-    def __init__(self, instance: Instance, position: int, like: ForcingState | None = None) -> None:
-        """The target is the output's label at ``position``; ordered rows are shared with ``like``."""
+    def __init__(self, instance: Instance, position: int) -> None:
+        """The target is the output's label at ``position``."""
         super().__init__(instance)
-        if like is not None:
-            self.share(like)
         self.target = (instance.model.output.variable, position)
         self.most, self.limit, self._last = 0, 50_000, 0
         self._known: dict[tuple[str, int], Depends | None] = {}

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -30,8 +30,7 @@ from restrict.force.state import LONG_WALK, Box, ForcingState
 from restrict.model.program import Head, Map
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(NamedTuple):
     """V(name, i) within ``allowed``; with ``u`` set, only for the row of query value ``u`` of head ``name``."""
 
     name: str
@@ -137,7 +136,7 @@ class Solver:
         self.failed: dict[Goal, tuple[int, int, object]] = {}
         self.variables = state.instance.model.by_name
         self.estimate = cache(self._estimate)
-        self.finder = BoxFinder(state, state.weight, rng, manner.noise, symbols, prices, manner.close, manner.first)
+        self.finder = BoxFinder(state, rng, manner.noise, symbols, prices, manner.close, manner.first)
 
     def _width(self, name: str) -> int:
         """How many alternatives to try for a goal on this variable: ``widths[d]`` at depth d + 1, the last beyond."""

@@ -10,7 +10,6 @@ Invariant: every box returned has been checked on all its points.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
 from math import prod
@@ -43,34 +42,19 @@ LEFT_OUT = -1
 """The side of an argument that is left out."""
 
 
-@dataclass(frozen=True, eq=False)
 class GrowingBoxes:
-    """Good boxes of one map goal, for each choice of the roots in turn. ``inside`` tests values of the map; ``loose``
-    are the arguments that may be left out, and ``full`` their values."""
+    """Good boxes for the goal that V of a map at ``i`` lies within ``allowed``, for each choice of the roots in turn.
+    ``inside`` tests values of the map; ``loose`` are the arguments that may be left out, and ``full`` their values."""
 
-    state: ForcingState
-    variable: Map
-    i: int
-    inside: Callable[[I64], NDArray[np.bool_]]
-    full: tuple[I64, ...]
-    loose: tuple[int, ...]
-    rng: np.random.Generator
-
-    @staticmethod
-    def of(
-        state: ForcingState,
-        variable: Map,
-        i: int,
-        allowed: frozenset[int],
-        roots: tuple[str, ...],
+    def __init__(
+        self, state: ForcingState, variable: Map, i: int, allowed: frozenset[int], roots: tuple[str, ...],
         rng: np.random.Generator,
-    ) -> GrowingBoxes:
-        """The growth for the goal that V of ``variable`` at ``i`` lies within ``allowed``."""
-        inside = _membership(allowed, state.instance.domains[variable.name])
+    ) -> None:  # fmt: skip
+        self.state, self.variable, self.i, self.rng = state, variable, i, rng
+        self.inside = _membership(allowed, state.instance.domains[variable.name])
         sets = [state.values(a, i) for a in variable.args]
-        loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= LINE)
-        full = tuple(np.array(s if t in loose else (), dtype=np.int64) for t, s in enumerate(sets))
-        return GrowingBoxes(state, variable, i, inside, full, loose, rng)
+        self.loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= LINE)
+        self.full = tuple(np.array(s if t in self.loose else (), dtype=np.int64) for t, s in enumerate(sets))
 
     def good(self, points: I64) -> NDArray[np.bool_]:
         """Whether the map is within the goal at points of shape (m, arguments)."""

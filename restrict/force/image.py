@@ -68,13 +68,6 @@ def is_wide(instance: Instance) -> bool:
     return any(prod(instance.domains[a] for a in v.args) > MAX_IMAGE for v in maps)
 
 
-def image(instance: Instance, variable: Map, i: int, sets: Sequence[Sequence[int]]) -> Sequence[int]:
-    """The values of a map on a box, sorted; the whole domain where the box has more than ``MAX_IMAGE`` points."""
-    if combinations(sets) > MAX_IMAGE:
-        return whole(instance.domains[variable.name])
-    return tuple(np.unique(instance.map_values(variable, i, sets)).tolist())
-
-
 def box_points(sets: Sequence[Sequence[int] | I64]) -> I64:
     """All points of a box, shape (points, axes), the last axis fastest."""
     if not sets:

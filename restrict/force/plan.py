@@ -152,7 +152,7 @@ class _Node:
     def __init__(self, plans: Planner, variable: Map, i: int) -> None:
         self.plans, self.variable, self.i = plans, variable, i
         by_name = plans.instance.model.by_name
-        self.heads = [by_name[a] for a in variable.args if isinstance(by_name.get(a), Head)]
+        self.heads = [v for a in variable.args if isinstance(v := by_name.get(a), Head)]
         (self.root,) = (a for a in variable.args if not isinstance(by_name.get(a), Head))
         self.rows: dict[tuple[int, int], _Row] = {}
         self.best: dict[int, float] = {}
@@ -183,9 +183,7 @@ class _Node:
     def row(self, h: int, u: int) -> _Row:
         """A row, listed when it is first asked for."""
         if (h, u) not in self.rows:
-            head = self.heads[h]
-            assert isinstance(head, Head)
-            self.rows[h, u] = row = self.plans.list_row(head, self.i, u)
+            self.rows[h, u] = row = self.plans.list_row(self.heads[h], self.i, u)
             for j in set(row.j):
                 self.plans.naming.setdefault((row.key, j), []).append(row)
         return self.rows[h, u]

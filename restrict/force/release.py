@@ -23,7 +23,6 @@ import numpy as np
 from restrict.abstract.run import Cone
 from restrict.certificate.certificate import Certificate, certificate_of, certified
 from restrict.force.dependence import DependenceState
-from restrict.force.state import ForcingState
 from restrict.model.arguments import least_free
 from restrict.model.task import Task
 
@@ -43,9 +42,9 @@ Cube = dict[int, int]
 class Release:
     """A local search over restrictions; ``best`` is valid at any moment: its label depends on ``depends`` only."""
 
-    def __init__(self, task: Task, start: Cube, like: ForcingState | None = None) -> None:
+    def __init__(self, task: Task, start: Cube) -> None:
         self.task, self.rng = task, np.random.default_rng(task.seed)
-        self.state = DependenceState(task.instance, task.one_position("a release"), like)
+        self.state = DependenceState(task.instance, task.one_position("a release"))
         self.symbols = len(task.instance.model.alphabet)
         self.best, self.depends = dict(start), frozenset[int]()
         self.readable: list[int] = []
@@ -150,14 +149,11 @@ class Release:
         while len(cube) > most:
             cube = self._best_release(cube, len(cube) - most)
         found = self.look(cube, everything)
-        self.best, self.depends = cube, self._free(cube) if found is None else found
+        free = frozenset(i for i in self.task.instance.unpinned if i not in cube)
+        self.best, self.depends = cube, free if found is None else found
         while not self.spent and self.best and self.depends:
             self._improve()
             self.task.tell(f"releasing, c = {len(self.depends)}", len(self.best))
-
-    def _free(self, cube: Cube) -> frozenset[int]:
-        """All free positions: the dependencies where a look is given up."""
-        return frozenset(i for i in self.task.instance.unpinned if i not in cube)
 
     def _best_release(self, cube: Cube, surplus: int) -> Cube:
         """The cube without one position, or without a share of many, chosen by the dependencies that are left."""
@@ -188,15 +184,13 @@ class Release:
 # ---------------------------------------------------------------- certificates
 
 
-def relax(
-    task: Task, start: Certificate, c: int, free: float | Fraction | None, like: ForcingState | None = None
-) -> Certificate:
+def relax(task: Task, start: Certificate, c: int, free: float | Fraction | None) -> Certificate:
     """Free as much as ``c`` dependencies allow; with ``free`` set, until that fraction is free, with few dependencies.
     ``start``: a certificate with ``c = 0``. Where Ctrl-C ended its search, there is no search here: only as many
     positions as ``free`` asks for are released, from the last one down."""
     instance = task.instance
     noted = task.noting(**{k: v for k, v in start.provenance.items() if k in ("strategy", "stopped")})
-    search = Release(noted, start.restriction.tokens(instance.model), like)
+    search = Release(noted, start.restriction.tokens(instance.model))
     stopped = {}
     most = None if free is None else len(instance.unpinned) - least_free(len(instance.unpinned), free)
     try:

@@ -63,12 +63,7 @@ class GoalSearch:
     what it refuses. A search that has found nothing ends after ``patience`` passes."""
 
     def __init__(
-        self,
-        task: Task,
-        *,
-        base: Mapping[int, int] | None = None,
-        guard: Guard | None = None,
-        patience: int = 7,
+        self, task: Task, *, base: Mapping[int, int] | None = None, guard: Guard | None = None, patience: int = 7
     ) -> None:
         instance, position = task.instance, task.one_position("this search")
         self.task, self.instance, self.position = task, instance, position
@@ -318,23 +313,15 @@ class GoalSearch:
         for goal in self.goals:
             yield goal, self.instance.n if self.best.count is None else self.best.count - (turn > 0)
 
-    def _attempt(
-        self,
-        goal: Goal,
-        limit: int,
-        rng: np.random.Generator,
-        kind: Pass,
-        turn: int,
-    ) -> None:
+    def _attempt(self, goal: Goal, limit: int, rng: np.random.Generator, kind: Pass, turn: int) -> None:
         state = self.state
         self._restart(dict(state.pinned))
         work = OPTIONS.wide_work if kind[2] else OPTIONS.first_work * 4**turn
         if self.best.fixed is not None and (turn or self.huge or not self.commits):
             left = max(2 if self.wide else 1, len(self.passes) - turn)
             attempts = len(self.goals) * left if not self.timed else 4
-            work = (
-                OPTIONS.more_work if self.timed else max(0, self._since + self._allowance() - state.work)
-            ) // attempts
+            allowed = OPTIONS.more_work if self.timed else max(0, self._since + self._allowance() - state.work)
+            work = allowed // attempts
         first = self.wide and turn == 0 and limit < self.instance.n
         self._dive(self._solver(rng, kind, work, self._dive_scores if first else None), goal, limit, rng)
 
@@ -354,25 +341,27 @@ class GoalSearch:
     def _settle(self, rng: np.random.Generator, goal: Goal, fresh: bool = False) -> None:
         """Minimise what the search found and offer it."""
         state = self.state
-        if self.guard is not None and state.fixed > OPTIONS.guarded:
-            # Freeing the many positions of a refused restriction one by one takes long and rarely helps.
-            tokens = {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
-            if not fresh and not self.guard.accepts(tokens):
-                self.refused += 1
-                return
+        # Freeing the many positions of a refused restriction one by one takes long and rarely helps.
+        early = self.guard is not None and state.fixed > OPTIONS.guarded and not fresh
+        if early and not self._accepted(state.symbols):
+            return
         if self.target not in state.facts and self.target[0] not in ("token", "position"):
             state.examine(self.instance.model.by_name[self.target[0]], self.position)
         minimiser = Minimiser(state, self.target, lambda: goal.allowed.issuperset(state.values(*self.target)), fresh)
-        order = [i for i in state.tokens if i not in state.pinned]
-        minimiser.minimise(rng.permutation(order).tolist())
-        fixed = {i: v[0] for i, v in sorted(state.tokens.items()) if i not in state.pinned}
-        if self.guard is not None and not self.guard.accepts(fixed):
-            self.refused += 1
+        minimiser.minimise(rng.permutation(list(state.symbols)).tolist())
+        fixed = dict(sorted(state.symbols.items()))
+        if not self._accepted(fixed):
             return
         if self.best.fixed is None:
             self._first, self._since = len(fixed), state.work
         self.best.offer(fixed, needed_cone(state, self.target), state, tuple(state.values(*self.target)))
         self.task.tell("searching", self.best.count)
+
+    def _accepted(self, fixed: dict[int, int]) -> bool:
+        """Whether the guard, if there is one, accepts a restriction; what it refuses is counted."""
+        accepted = self.guard is None or self.guard.accepts(fixed)
+        self.refused += not accepted
+        return accepted
 
     def _follow(self, rng: np.random.Generator) -> None:
         """Follow the run on a random input: fix what the output reads there, which forces it, and free what can be.

@@ -12,7 +12,8 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.force.image import MAX_IMAGE, combinations, whole
 from restrict.model.program import Head, Instance, Map, Variable
-from restrict.rows.store import COSTLY, Pair, RowIndex, RowList, RowStore
+from restrict.rows.row import asks_for_itself
+from restrict.rows.store import COSTLY, Pair, RowList, RowStore
 
 Node = tuple[str, int]
 MOST_LISTED, LONG_LIST = 2**20, 2**24
@@ -32,13 +33,9 @@ Box = tuple[tuple[int, ...], ...]
 def weights(instance: Instance) -> dict[str, float]:
     """An estimate of the tokens that force a node of each variable, where every head takes only an anchor."""
     weight = {"token": 1.0, "position": 0.0}
-    for variable in instance.model.variables:
-        read = (
-            sorted({a for a in (instance.key(variable), variable.value) if a})
-            if isinstance(variable, Head)
-            else variable.args
-        )
-        weight[variable.name] = min(1e9, sum(weight[a] for a in read))
+    for v in instance.model.variables:
+        read = sorted({a for a in (instance.key(v), v.value) if a}) if isinstance(v, Head) else v.args
+        weight[v.name] = min(1e9, sum(weight[a] for a in read))
     return weight
 
 
@@ -73,6 +70,11 @@ class ForcingState:
     def fixed(self) -> int:
         """How many positions are fixed."""
         return len(self.tokens) - len(self.pinned)
+
+    @property
+    def symbols(self) -> dict[int, int]:
+        """The symbols of the positions that are fixed."""
+        return {i: v[0] for i, v in self.tokens.items() if i not in self.pinned}
 
     def values(self, name: str, i: int) -> Sequence[int]:
         """V of a node."""
@@ -221,11 +223,9 @@ class ForcingState:
                 self.extend(rows)
             index = rows.indexed()
             assert index is not None
-            apart: dict[int, Sequence[int]] = {j: v for j, v in self.restricted(key).items() if first <= j < stop}
-            if same and first <= i < stop:
-                apart[i] = (u,)
+            known = {**self.restricted(key), i: (u,)} if same else self.restricted(key)
             pinned = self.pinned if key == "token" else {}
-            apart = {j: v for j, v in apart.items() if j not in pinned}
+            apart = {j: v for j, v in known.items() if first <= j < stop and j not in pinned}
             self.work += 20 + 2 * len(apart)
             last = index.first_other(index.completions, first, stop, set(apart))
             floor = len(index.j) if last is None else last
@@ -234,7 +234,12 @@ class ForcingState:
                 mine = places[np.isin(values, apart[j])]
                 if len(mine) == len(apart[j]):
                     floor = min(floor, int(mine.max()))
-            found = self._key_values_above(floor, index, own, apart, (first, stop), (key, reads))
+            found: set[int] = set()
+            for j, (places, values) in own.items():
+                if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < domain:
+                    reads.add((key, j))
+                found.update(int(w) for t, w in zip(places, values, strict=True) if t <= floor and w in apart[j])
+            found |= index.values_above(floor, first, stop, list(apart))
             # With the floor inside the list, the values found are all of them: nothing more has to be listed.
             if floor < len(index.j) or rows.complete or len(found) == domain:
                 return found
@@ -243,24 +248,6 @@ class ForcingState:
             if len(index.j) >= MOST_LISTED and (rows.row.stop - rows.row.first) * domain > LONG_LIST:
                 return whole(domain)
             self.extend(rows)
-
-    def _key_values_above(
-        self,
-        floor: int,
-        index: RowIndex,
-        own: dict[int, tuple[I64, I64]],
-        apart: Mapping[int, Sequence[int]],
-        visible: tuple[int, int],
-        noting: tuple[str, set[Node] | None],
-    ) -> set[int]:
-        """The key values of the possible pairs down to place ``floor`` of an index; what was read is noted."""
-        found: set[int] = set()
-        (key, reads), others = noting, list(apart)
-        for j, (places, values) in own.items():
-            if len(places) and places[0] <= floor and reads is not None and len(apart[j]) < self.instance.domains[key]:
-                reads.add((key, j))
-            found.update(int(w) for t, w in zip(places, values, strict=True) if t <= floor and w in apart[j])
-        return found | index.values_above(floor, *visible, others)
 
     def restricted(self, name: str) -> Mapping[int, Sequence[int]]:
         """The positions at which less than the default is known to be possible, with V."""
@@ -273,10 +260,7 @@ class ForcingState:
     def walk(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Iterator[Pair]:
         """The candidates of a row: its feasible pairs, best first, down to the floor."""
         first, stop = self.instance.visible(head, i)
-        key, same = (
-            self.instance.key(head),
-            self.instance.query(head) is not None and self.instance.query(head) == self.instance.key(head),
-        )
+        key, same = self.instance.key(head), asks_for_itself(self.instance, head)
         rows = self.rows.of(head, i, u)
         left: dict[int, int] = {}
         t = 0

@@ -22,7 +22,7 @@ from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
 from restrict.rows import plain_lists
-from restrict.rows.row import Row, pool, threads
+from restrict.rows.row import Row, asks_for_itself, pool, threads
 from restrict.rows.values import Values
 
 LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
@@ -109,16 +109,20 @@ class RowsOfHead:
         return np.repeat(np.arange(len(self.low)), np.diff(self.row_ptr))
 
 
+def seen_from(instance: Instance, head: Head) -> I64:
+    """What each position sees, (2, n): the first position, and the one behind the last."""
+    visible = [instance.visible(head, i) for i in range(instance.n)]
+    return np.array(list(zip(*visible, strict=True)), dtype=np.int64)
+
+
 def rows_of(instance: Instance, head: Head, queries: Values) -> RowsOfHead:
     """The rows of a head from the possible values of its query at all n positions (none read: one value 0). Linear."""
-    n = instance.n
-    visible = np.array([instance.visible(head, i) for i in range(n)]).reshape(n, 2)
-    sees = visible[:, 0] < visible[:, 1]
+    low, high = seen_from(instance, head)
+    sees = low < high
     counts = np.where(sees, np.diff(queries.ptr), 0)
     row_u = queries.flat[np.repeat(sees, np.diff(queries.ptr))]
-    same = _asks_for_itself(instance, head)
+    same = asks_for_itself(instance, head)
     shared = head.mask == "none" and "i" not in mentions(head) and not same and head.value != instance.query(head)
-    low, high = (np.ascontiguousarray(visible[:, side]) for side in (0, 1))
     return RowsOfHead(offsets(counts), row_u, low, high, same, shared)
 
 
@@ -159,11 +163,6 @@ def completed(lists: Lists, instance: Instance, head: Head, keys: Values, deadli
     return replace(lists, start=start, stop=stop, j=j, w=w, complete=np.ones_like(lists.complete))
 
 
-def _asks_for_itself(instance: Instance, head: Head) -> bool:
-    """Whether query and key are one variable, so that at the position itself the key is the query."""
-    return instance.query(head) is not None and instance.query(head) == instance.key(head)
-
-
 Parts = tuple[I64, I64, I64]
 """(pairs (2, m), ends, complete) of consecutive lists."""
 
@@ -202,8 +201,8 @@ class Scoring:
         seeds = hash_states(self.instance, self.head, row_i, row_u)
         if seeds is None:
             return self.one_by_one(row_i, row_u)[1]
-        visible = np.array([self.instance.visible(self.head, i) for i in range(self.instance.n)], dtype=np.int64)
-        return self.hashed((seeds, row_i, row_u, np.ascontiguousarray(visible[row_i].T)))
+        bounds = np.ascontiguousarray(seen_from(self.instance, self.head)[:, row_i])
+        return self.hashed((seeds, row_i, row_u, bounds))
 
     def one_by_one(self, row_i: I64, row_u: I64, *, shared: bool = False) -> tuple[I64, Parts]:
         """Row by row; one list per query value where rows of different positions cannot differ."""
@@ -230,7 +229,7 @@ class Scoring:
         Few rows are left to numpy as long as that is faster than to compile the kernel.
         """
         seeds, row_i, row_u, bounds = rows
-        same, count = _asks_for_itself(self.instance, self.head), len(seeds)
+        same, count = asks_for_itself(self.instance, self.head), len(seeds)
         rule = int(same), int(self.head.ties == "right"), self.limit, self.keys.scanned
         with instead_of(scan_rows) as may:
             if may and count and count * int(self.keys.scanned.sizes.sum()) <= plain_lists.MOST_PAIRS:

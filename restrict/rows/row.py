@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import pairwise
@@ -39,6 +39,17 @@ WIDE_KEY, MOST_KNOWN = 64, 256
 from at most ``MOST_KNOWN`` of them."""
 
 
+FLOOR = slice(scan.HAVE_FLOOR, scan.FLOOR_J + 1)
+"""The places of a scan's state for its floor: whether there is one, its score and its position."""
+Floor = tuple[int, int]
+"""The score and the position of a floor."""
+
+
+def asks_for_itself(instance: Instance, head: Head) -> bool:
+    """Whether query and key are one variable, so that at the position itself the key is the query."""
+    return instance.query(head) is not None and instance.query(head) == instance.key(head)
+
+
 class Row:
     """One row, ready to be streamed: ``head`` at position ``i`` with query value ``u``."""
 
@@ -46,8 +57,7 @@ class Row:
         self.first, self.stop = instance.visible(head, i)
         self.right = int(head.ties == "right")
         self.instance, self.head, self.i, self.u = instance, head, i, u
-        same = instance.query(head) is not None and instance.query(head) == instance.key(head)
-        self.own = (i, u) if same else (-1, -1)
+        self.own = (i, u) if asks_for_itself(instance, head) else (-1, -1)
         self.most: int | None = None  # so many pairs are kept at most
 
     @cached_property
@@ -134,12 +144,7 @@ class Row:
         cuts = self._cuts(keys)
         each = pool().map if len(cuts) > 2 else map
         found = list(each(lambda part: self._scan(seed, keys, goal, part), pairwise(cuts)))
-        floors = [floor for _, floor in found if floor is not None]
-        pairs = _joined([block for block, _ in found])
-        if not floors:
-            return pairs
-        best = max(floors, key=lambda floor: (floor[0], floor[1] if self.right else -floor[1]))
-        return self._compact(pairs, None, self._state_of(best))
+        return self._above(_joined([block for block, _ in found]), [floor for _, floor in found])
 
     def _cuts(self, keys: Values) -> list[int]:
         """Where the parts of a hashed row begin, and its end: at multiples of ``PART``, evenly for the threads, and
@@ -161,7 +166,7 @@ class Row:
         span, wanted = (self.first, self.stop, *self.own), count + 1 if count else 0
         return plain_lists.pairs_of_row(seed, span, bool(self.right), wanted, keys.pairs(start, end), start)
 
-    def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, tuple[int, int] | None]:
+    def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, Floor | None]:
         """The pairs of some positions, with score and position of their floor where they reach it. Positions are
         counted from a multiple of ``PART``, which the hash takes into its seed: it begins with ``seed ^ j``."""
         (first, stop), (own_j, own_w) = part, self.own
@@ -178,9 +183,7 @@ class Row:
 
     def _order(self, j: I64, w: I64, s: I64) -> I64:
         """Best first: by score, the tie rule, and among equals by key value."""
-        if len(s) and s.min() == MIN64:
-            return _slow_order(j, w, s, self.right)
-        return np.lexsort((w, -j if self.right else j, -s))
+        return np.lexsort((w, -j if self.right else j, ~s))  # a score's negative may not fit 64 bits
 
     def _stream(self, keys: Values, count: int | None, least: int = 0) -> tuple[I64, bool]:
         """The surviving pairs (3, m), and whether a pair was dropped because of the count. Long rows are shared among
@@ -189,39 +192,20 @@ class Row:
         total = (self.stop - self.first) * keys.domain
         parts = threads() if total >= LONG_ROW else 1
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
-        ranges = list(pairwise(cuts))
-        known = (
-            self.known_floor(keys, MOST_KNOWN)
-            if count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
-            else None
-        )
-        if parts == 1:
-            results = [self._part(keys, count, ranges[0], least, known)]
-        else:
-            results = list(pool().map(lambda r: self._part(keys, count, r, least, known), ranges))
-        state = results[0][1]
-        if count is None:
-            best = self._best_floor([state for _, state, _ in results])
-            state = state if best is None else best
-        dropped = any(d for _, _, d in results)
-        blocks = [pairs for pairs, _, _ in results]
+        floor_first = count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
+        known = self.known_floor(keys, MOST_KNOWN) if floor_first else None
+        each = pool().map if parts > 1 else map
+        results = list(each(lambda part: self._part(keys, count, part, least, known), pairwise(cuts)))
+        blocks, floors, dropped = map(list, zip(*results, strict=True))
         results.clear()
         for k, block in enumerate(blocks if count is None else ()):
-            blocks[k] = self._compact(block, None, state)
+            blocks[k] = self._above(block, floors)
         pairs = _joined(blocks)
         if count is None:
-            return pairs, dropped
-        return self._compact(pairs, count, state), dropped or pairs.shape[1] > count
+            return pairs, any(dropped)
+        return self._best_of(pairs, count), any(dropped) or pairs.shape[1] > count
 
-    def _best_floor(self, states: list[I64]) -> I64 | None:
-        """The state with the best floor, if any has one."""
-        floors = [state for state in states if state[scan.HAVE_FLOOR]]
-        if not floors:
-            return None
-        order = self._order(*(np.array([f[c] for f in floors]) for c in (scan.FLOOR_J, scan.EXC, scan.FLOOR_S)))
-        return floors[int(order[0])]
-
-    def known_floor(self, keys: Values, most: int) -> tuple[int, int] | None:
+    def known_floor(self, keys: Values, most: int) -> Floor | None:
         """Score and position of the floor over the first positions with fewer key values, at most so many, a bound on
         the row's: a free position with many values has a low worst score, and without it most pairs would be kept."""
         inside = (keys.positions >= self.first) & (keys.positions < self.stop)
@@ -242,36 +226,34 @@ class Row:
             return evaluate(self.expr, {"j": j, "k": w}, len(j))
         return hashed_scores(self.seed, j, w)
 
-    @staticmethod
-    def _state_of(floor: tuple[int, int] | None) -> I64:
-        """The state of a scan that knows the score and the position of a floor."""
-        state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
-        if floor is not None:
-            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, *floor
-        return state
-
     def _part(
-        self, keys: Values, count: int | None, part: tuple[int, int], least: int, known: tuple[int, int] | None = None
-    ) -> tuple[I64, I64, bool]:
-        """Stream the positions of a part: the survivors, the scan's state, and whether pairs were dropped. ``known``:
-        score and position of a floor that the row is known to have."""
+        self, keys: Values, count: int | None, part: tuple[int, int], least: int, known: Floor | None
+    ) -> tuple[I64, Floor | None, bool]:
+        """Stream the positions of a part: the survivors, their floor if there is one, and whether pairs were dropped.
+        ``known``: a floor that the row is known to have."""
         first, stop = part
         if least:  # a floor below all positions: a score of ``least`` itself passes
             known = least - 1, -1 if self.right else stop
-        state = self._state_of(known)
+        state = np.zeros(scan.STATE_SIZE, dtype=np.int64)
         state[scan.NEXT_J] = first
+        if known is not None:
+            state[FLOOR] = 1, *known
         kept, held, dropped = [np.empty((3, 0), dtype=np.int64)], 0, False
         limit = 4 * BLOCK if count is None else 4 * count  # low, so that the floor rises early and little survives it
         for found in self._blocks(keys, state, stop, int(count is None)):
             kept.append(found)
             held += found.shape[1]
             if held > limit:
-                kept, dropped = [self._compact(_joined(kept), count, state)], dropped or count is not None
+                if count is None:
+                    kept = [self._above(_joined(kept), [_floor_of(state)])]
+                else:
+                    kept, dropped = [self._best_of(_joined(kept), count)], True
+                    state[FLOOR] = 1, kept[0][2, -1], kept[0][0, -1]
                 held = kept[0].shape[1]
                 limit = max(limit, 2 * held)
                 if self.most is not None and held > self.most:
                     raise ResourceLimit(f"a row of {self.head.name} has too many pairs that may win")
-        return _joined(kept), state, dropped
+        return _joined(kept), _floor_of(state), dropped
 
     def _blocks(self, keys: Values, state: I64, stop: int, track: int) -> Iterator[I64]:
         """Any score: blocks of pairs through the register machine."""
@@ -289,22 +271,29 @@ class Row:
             if len(found):
                 yield np.stack((regs[0, found], regs[1, found], scores[found]))
 
-    def _compact(self, pairs: I64, count: int | None, state: I64) -> I64:
-        """Drop the pairs below the floor; with a count, keep that many best and make the worst of them the floor."""
-        if count is not None:
-            if pairs.shape[1] <= count:
-                return pairs
-            scores = pairs[2]
-            pairs = pairs[:, scores >= np.partition(scores, len(scores) - count)[len(scores) - count]]
-            pairs = pairs[:, self._order(*pairs)[:count]]
-            state[scan.HAVE_FLOOR], state[scan.FLOOR_S], state[scan.FLOOR_J] = 1, pairs[2, -1], pairs[0, -1]
+    def _best_of(self, pairs: I64, count: int) -> I64:
+        """So many of the best pairs, best first; fewer as they are."""
+        if pairs.shape[1] <= count:
             return pairs
-        if not state[scan.HAVE_FLOOR]:
+        scores = pairs[2]
+        pairs = pairs[:, scores >= np.partition(scores, len(scores) - count)[len(scores) - count]]
+        return pairs[:, self._order(*pairs)[:count]]
+
+    def _above(self, pairs: I64, floors: Sequence[Floor | None]) -> I64:
+        """The pairs down to the best of some floors, all where there is none."""
+        known = [floor for floor in floors if floor is not None]
+        if not known:
             return pairs
-        floor_s, floor_j = state[scan.FLOOR_S], state[scan.FLOOR_J]
+        floor_s, floor_j = max(known, key=lambda floor: (floor[0], floor[1] if self.right else -floor[1]))
         tie = pairs[0] >= floor_j if self.right else pairs[0] <= floor_j
         above = (pairs[2] > floor_s) | ((pairs[2] == floor_s) & tie)
         return pairs if above.all() else pairs[:, above]
+
+
+def _floor_of(state: I64) -> Floor | None:
+    """The floor that a scan has met."""
+    have, score, position = state[FLOOR].tolist()
+    return (score, position) if have else None
 
 
 def _joined(blocks: list[I64]) -> I64:
@@ -329,9 +318,3 @@ def threads() -> int:
 def pool() -> ThreadPoolExecutor:
     """The threads that share long rows, started once."""
     return ThreadPoolExecutor(max_workers=64, thread_name_prefix="restrict-row")
-
-
-def _slow_order(j: I64, w: I64, s: I64, right: int) -> I64:
-    """The order where negating a score would overflow."""
-    keys = sorted(range(len(s)), key=lambda t: (-int(s[t]), -int(j[t]) if right else int(j[t]), int(w[t])))
-    return np.array(keys, dtype=np.int64)

@@ -9,11 +9,12 @@ elsewhere: B-RASP texts in ``tests/random_brasp.py``, trained weights in ``tests
 
 from tests.generator.draft import LONGEST, MASKS, Draft
 from tests.generator.expressions import Phrase, grown
-from tests.generator.inputs import lengths, random_cone, random_length, random_restriction, shortest
+from tests.generator.inputs import lengths, random_cone, random_length, random_restriction, random_tokens, shortest
 from tests.generator.order import random_order_only, random_transformer
 from tests.generator.programs import random_case, random_program, random_score
 
 __all__ = [
     "LONGEST", "MASKS", "Draft", "Phrase", "grown", "lengths", "random_case", "random_cone", "random_length",
-    "random_order_only", "random_program", "random_restriction", "random_score", "random_transformer", "shortest",
+    "random_order_only", "random_program", "random_restriction", "random_score", "random_tokens", "random_transformer",
+    "shortest",
 ]  # fmt: skip

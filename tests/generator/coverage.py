@@ -122,64 +122,63 @@ FEATURES = (
 
 def features(model: dict[str, Any]) -> set[str]:
     """The features that a model has."""
-    letters = {1: "one letter", 2: "two letters", 3: "three letters"}.get(len(model["alphabet"]), "more letters")
-    out = {letters}
+    output, letters, sizes = model["output"], len(model["alphabet"]), [v.get("domain") for v in model["variables"]]
     marks = [key.replace("_", " ") for key in ("start_marker", "end_marker") if key in model]
-    out |= {*marks, *(["both markers"] if len(marks) == 2 else []), *(["when"] if "when" in model else [])}
-    output = model["output"]
     kind = next((key for key in ("accept", "labels") if key in output), "values as labels")
-    out |= {kind, f"output {output['position']}"}
-    out |= {"accepts nothing"} if output.get("accept") == [] else set()
-    out |= {"output is position"} if output["variable"] == "position" else set()
+    number = {1: "one letter", 2: "two letters", 3: "three letters"}.get(letters, "more letters")
+    out = {number, *marks, kind, f"output {output['position']}"} | chosen({
+        "both markers": len(marks) == 2, "when": "when" in model, "accepts nothing": output.get("accept") == [],
+        "output is position": output["variable"] == "position", "domain of one value": 1 in sizes,
+        "domain over n": any(isinstance(size, str) for size in sizes),
+    })  # fmt: skip
     for variable in model["variables"]:
         out |= map_features(variable) if variable["kind"] == "map" else head_features(variable)
-        size = variable.get("domain")
-        out |= {"domain over n"} if isinstance(size, str) else {"domain of one value"} if size == 1 else set()
-    for _, text in expressions(model):
-        out |= text_features(text)
-    return out
+    return out.union(*(text_features(text) for _, text in expressions(model)))
+
+
+def chosen(has: dict[str, bool]) -> set[str]:
+    """The features that are there."""
+    return {feature for feature, there in has.items() if there}
 
 
 def map_features(variable: dict[str, Any]) -> set[str]:
     """The features of a map."""
     rule, args = variable["map"], variable["args"]
-    out = {"map expression"} if isinstance(rule, str) else {"map table"}
-    out |= {"map without arguments"} if not args else set()
-    out |= {"map of three arguments"} if len(args) == 3 else set()
-    out |= {"argument is position"} if "position" in args else set()
-    out |= {"map table over i"} if isinstance(rule, dict) and "i" in rule["table"]["axes"] else set()
-    return out | ({"domain that grows with n"} if variable["domain"] == "n" else set())
+    return chosen({
+        "map expression": isinstance(rule, str), "map table": isinstance(rule, dict),
+        "map table over i": isinstance(rule, dict) and "i" in rule["table"]["axes"],
+        "map without arguments": not args, "map of three arguments": len(args) == 3,
+        "argument is position": "position" in args, "domain that grows with n": variable["domain"] == "n",
+    })  # fmt: skip
 
 
 def head_features(head: dict[str, Any]) -> set[str]:
     """The features of a head."""
-    score = head["score"]
-    out = {f"mask {head.get('mask', 'unsaid')}", f"ties {head.get('ties', 'unsaid')}"}
-    out |= {"default"} if "default" in head else set()
-    out |= {"domain of a head"} if "domain" in head else set()
+    score, (query, key, value) = head["score"], (naive.query_of(head), naive.key_of(head), head["value"])
+    kind = "expression" if isinstance(score, str) else next(iter(score))
+    out = {f"mask {head.get('mask', 'unsaid')}", f"ties {head.get('ties', 'unsaid')}", f"score {kind}"}
     out |= {f"{role} is position" for role in ("query", "key", "value") if head.get(role) == "position"}
-    out |= {"score expression"} if isinstance(score, str) else {f"score {next(iter(score))}"}
-    if isinstance(score, dict):
-        out |= {"score table without axes"} if score.get("table", {}).get("axes") == [] else set()
-        out |= {f"axis {axis}" for axis in "qkij" if naive.mentions(score, axis)}
-    query, key, value = naive.query_of(head), naive.key_of(head), head["value"]
-    out |= {"query is key"} if query is not None and query == key else set()
-    out |= {"key is value"} if key == value else set()
-    out |= {"query is value"} if query == value else set()
-    out |= {"all three are one"} if query == key == value else set()
-    out |= {"three are different"} if query and key and len({query, key, value}) == 3 else set()
-    return out | ({"role unmentioned"} if ("query" in head and not query) or ("key" in head and not key) else set())
+    out |= {f"axis {axis}" for axis in "qkij" if isinstance(score, dict) and naive.mentions(score, axis)}
+    return out | chosen({
+        "default": "default" in head, "domain of a head": "domain" in head,
+        "score table without axes": kind == "table" and score["table"]["axes"] == [],
+        "query is key": query is not None and query == key, "key is value": key == value,
+        "query is value": query == value, "all three are one": query == key == value,
+        "three are different": bool(query and key) and len({query, key, value}) == 3,
+        "role unmentioned": ("query" in head and not query) or ("key" in head and not key),
+    })  # fmt: skip
 
 
 def text_features(text: str) -> set[str]:
     """The features of an expression."""
     tree = naive.parse(text)
-    numbers = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, int)]
-    out = {"large constant"} if max(numbers, default=0) >= 2**32 else set()
-    negative = any(isinstance(node, ast.UnaryOp) and operand(node, "map") == "const" for node in ast.walk(tree))
-    out |= {"negative constant"} if negative else set()
-    out |= {"score of one name"} if isinstance(tree, ast.Name) else set()
-    return out | ({"five operators deep"} if depth(tree) > 5 else set())
+    nodes = list(ast.walk(tree))
+    numbers = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, int)]
+    return chosen({
+        "large constant": max(numbers, default=0) >= 2**32, "score of one name": isinstance(tree, ast.Name),
+        "negative constant": any(isinstance(node, ast.UnaryOp) and operand(node, "map") == "const" for node in nodes),
+        "five operators deep": depth(tree) > 5,
+    })  # fmt: skip
 
 
 def depth(tree: ast.AST) -> int:

@@ -6,14 +6,12 @@ interval at any one length lies within, and a phrase that is made here is define
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from math import isqrt
-from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, neg, sub
+from operator import add, floordiv, mul, sub
 
 from numpy.random import Generator
-
-from tests import naive
 
 FAR = 1_000_000
 """No expression overflows at any ``n`` up to here."""
@@ -30,15 +28,11 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Phrase:
-    """The text of an expression, its interval, how strongly its last operator binds, and its value at a point.
-
-    The value only helps to choose phrases; no test compares anything with it but with the oracle's.
-    """
+    """The text of an expression, its interval, and how strongly its last operator binds."""
 
     text: str
     low: int
     high: int
-    value: Callable[[Mapping[str, int]], int] = field(repr=False, compare=False)
     binds: int = ATOM
 
     def __format__(self, least: str) -> str:
@@ -48,12 +42,12 @@ class Phrase:
 
 def constant(value: int) -> Phrase:
     """An integer; a negative one is written with a minus sign, which the least of all cannot be."""
-    return Phrase(str(value), value, value, lambda _: value, ATOM if value >= 0 else UNARY)
+    return Phrase(str(value), value, value, ATOM if value >= 0 else UNARY)
 
 
 def named(name: str, low: int, high: int) -> Phrase:
     """A name."""
-    return Phrase(name, low, high, lambda point: point[name])
+    return Phrase(name, low, high)
 
 
 # ---------------------------------------------------------------- intervals
@@ -69,6 +63,9 @@ def corners(rule: Callable[[int, int], int], a: Phrase, b: Phrase) -> Range | No
     return within(*(rule(x, y) for x, y in product((a.low, a.high), (b.low, b.high))))
 
 
+CORNERS: dict[str, Callable[[int, int], int]] = {"+": add, "-": sub, "*": mul, "//": floordiv}
+
+
 def remainder(a: Phrase, b: Phrase) -> Range:
     """The interval of ``a % b``, for a ``b`` that is never 0."""
     if b.high < 0:
@@ -79,13 +76,12 @@ def remainder(a: Phrase, b: Phrase) -> Range:
 def interval(operator: str, parts: Sequence[Phrase]) -> Range | None:
     """The interval of an operator's value; None where an operand or the value is not allowed."""
     a, b = parts[0], parts[-1]
-    if operator in ("//", "%"):
-        if b.low <= 0 <= b.high:
-            return None
-        return remainder(a, b) if operator == "%" else corners(lambda x, y: x // y, a, b)
-    if operator in ("+", "-", "*"):
-        rules = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
-        return corners(rules[operator], a, b)
+    if operator in ("//", "%") and b.low <= 0 <= b.high:
+        return None
+    if operator == "%":
+        return remainder(a, b)
+    if operator in CORNERS:
+        return corners(CORNERS[operator], a, b)
     if operator in ("min", "max"):
         pick = min if operator == "min" else max
         return pick(p.low for p in parts), pick(p.high for p in parts)
@@ -104,51 +100,23 @@ def interval(operator: str, parts: Sequence[Phrase]) -> Range | None:
 # ---------------------------------------------------------------- writing
 
 
-RULES: dict[str, Callable[..., int]] = {"+": add, "-": sub, "*": mul, "//": floordiv, "%": mod, "neg": neg}
-RULES |= {"min": min, "max": max, "abs": abs, "isqrt": isqrt, "hash": naive.mix}
-RULES |= {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge, "not": lambda a: a == 0}
-RULES |= {
-    "and": lambda a, b: a != 0 and b != 0,
-    "or": lambda a, b: a != 0 or b != 0,
-    "if": lambda a, c, b: a if c else b,
-}
-
-
-def evaluated(operator: str, parts: Sequence[Phrase], signs: Sequence[str]) -> Callable[[Mapping[str, int]], int]:
-    """The value of an operator at a point."""
-    values = [part.value for part in parts]
-    if operator != "chain":
-        rule = RULES[operator]
-        return lambda point: int(rule(*[value(point) for value in values]))
-
-    def chain(point: Mapping[str, int]) -> int:
-        numbers = [value(point) for value in values]
-        return int(all(RULES[s](a, b) for s, a, b in zip(signs, numbers[:-1], numbers[1:], strict=True)))
-
-    return chain
+FORMS = {
+    "+": ("{0:5} + {1:6}", SUM), "-": ("{0:5} - {1:6}", SUM), "*": ("{0:6} * {1:7}", TERM),
+    "//": ("{0:6} // {1:7}", TERM), "%": ("{0:6} % {1:7}", TERM), "neg": ("-{0:7}", UNARY), "not": ("not {0:3}", NOT),
+    "and": ("{0:2} and {1:3}", AND), "or": ("{0:1} or {1:2}", OR), "if": ("{0:1} if {1:1} else {2}", 0),
+}  # fmt: skip
+"""How operators are written, with how strongly the place of an operand has to bind, and how strongly they bind."""
 
 
 def written(operator: str, parts: Sequence[Phrase], signs: Sequence[str]) -> tuple[str, int]:
     """The text of an operator on its operands, with few parentheses, and how strongly it binds."""
-    a, b = parts[0], parts[-1]
     if operator in ("min", "max", "abs", "isqrt", "hash"):
         return f"{operator}({', '.join(p.text for p in parts)})", ATOM
-    if operator in ("+", "-"):
-        return f"{a:5} {operator} {b:6}", SUM
-    if operator in ("*", "//", "%"):
-        return f"{a:6} {operator} {b:7}", TERM
-    if operator == "neg":
-        return f"-{a:7}", UNARY
-    if operator == "not":
-        return f"not {a:3}", NOT
-    if operator == "and":
-        return f"{a:2} and {b:3}", AND
-    if operator == "or":
-        return f"{a:1} or {b:2}", OR
-    if operator == "if":
-        return f"{a:1} if {parts[1]:1} else {b}", 0
+    if operator in FORMS:
+        form, binds = FORMS[operator]
+        return form.format(*parts), binds
     rest = "".join(f" {sign} {part:5}" for sign, part in zip(signs, parts[1:], strict=True))
-    return f"{a:5}{rest}", COMPARE
+    return f"{parts[0]:5}{rest}", COMPARE
 
 
 def applied(rng: Generator, operator: str, parts: Sequence[Phrase], signs: Sequence[str] = ()) -> Phrase | None:
@@ -164,7 +132,7 @@ def applied(rng: Generator, operator: str, parts: Sequence[Phrase], signs: Seque
     text, binds = written(operator, parts, signs)
     if rng.random() < 0.15:
         text, binds = f"({text})", ATOM
-    return Phrase(text, *found, evaluated(operator, parts, signs), binds)
+    return Phrase(text, *found, binds)
 
 
 def apply(rng: Generator, operator: str, *parts: Phrase) -> Phrase:
@@ -261,5 +229,5 @@ def bounded(rng: Generator, phrase: Phrase, size: int) -> Phrase:
         inside = applied(rng, "chain", (constant(0), phrase, constant(size)), ("<=", "<"))
         assert inside is not None
         found = apply(rng, "if", phrase, inside, constant(int(rng.integers(size))))
-        return Phrase(found.text, 0, size - 1, found.value, found.binds)
+        return Phrase(found.text, 0, size - 1, found.binds)
     return apply(rng, "%", phrase, constant(size))

@@ -4,6 +4,7 @@ from typing import Any
 
 from numpy.random import Generator
 
+from restrict.model.program import Instance
 from tests import naive
 from tests.generator.draft import LONGEST
 
@@ -34,6 +35,11 @@ def random_restriction(rng: Generator, model: dict[str, Any], n: int, most_input
     while len(alphabet) ** len(left) > most_inputs:
         fixed.append(left.pop(int(rng.integers(len(left)))))
     return {i: str(alphabet[int(rng.integers(len(alphabet)))]) for i in sorted(fixed)}
+
+
+def random_tokens(rng: Generator, at: Instance, share: float) -> dict[int, int]:
+    """About this share of the positions without a marker, with the numbers of random symbols."""
+    return {i: int(rng.integers(len(at.model.alphabet))) for i in at.unpinned if rng.random() < share}
 
 
 def random_cone(rng: Generator, model: dict[str, Any], n: int) -> str | dict[str, list[list[int]]]:
