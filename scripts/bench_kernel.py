@@ -24,8 +24,6 @@ from typing import Any
 
 import harness
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import restrict
 from restrict.checker.account import Meter, Place, Task
 from restrict.checker.one_length import established, read_claim

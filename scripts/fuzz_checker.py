@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import multiprocessing
-import resource
 import signal
 import subprocess
 import sys
@@ -37,8 +35,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import peak, written
 
 from restrict.base.errors import RestrictError
 from restrict.checker import main as checker
@@ -143,11 +140,6 @@ def alone(trial: Trial, folder: Path, kind: Kind) -> str | None:
     if lines != ((1, 0) if done.returncode == 0 else (0, 1)):
         return f"exit {done.returncode} with {lines[0]} + {lines[1]} lines"
     return f"exit {done.returncode}" if done.returncode else "verified"
-
-
-def peak() -> int:
-    """The most bytes that this process has had in memory."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def outcome(trial: Trial, kind: Kind, folder: Path, turn: int = 0) -> tuple[str, str | None]:
@@ -412,8 +404,7 @@ def main() -> int:
             signal.signal(number, handler)
     seconds = time.monotonic() - start
     print(table(totals, seconds))
-    if options.output:
-        options.output.write_text(json.dumps(document(totals, options, seconds), indent=1) + "\n")
+    written(options.output, document(totals, options, seconds))
     return 1 if joined(totals).failures else 0
 
 

@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import ROOT
 
 from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.elaboration.trusted import proof_in_memory
 from tests.fuzzing.kinds import Kind, Trial, kinds, write
-
-ROOT = Path(__file__).resolve().parent.parent
 
 SEED, TRUE, FALSE, TRIES, LIMIT = 28, 2, 6, 600, 400_000
 """Of each kind: pairs that are proved, false mutants, and mutants that are tried for these."""

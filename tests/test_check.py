@@ -5,7 +5,6 @@ tests/test_differential.py.
 """
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -17,26 +16,12 @@ import pytest
 
 from tests import naive
 from tests import trusted as check
-from tests.documents import Document, head, map_, model
+from tests.documents import Document, head, map_, model, pair
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "restrict" / "checker"
 PLACE = check.Place("test")
 model_of = partial(model, position="last")
-
-
-# ---------------------------------------------------------------- building models and certificates
-
-
-def pair(model: Document, n: int, claim: Document | None = None, **more: Any) -> tuple[bytes, bytes]:
-    """The bytes of a model and of a certificate for it; by default everything is examined and the claim is void."""
-    data = json.dumps(model).encode()
-    certificate = {
-        "format": "restrict-certificate/1",
-        "model": {"name": model["name"], "sha256": hashlib.sha256(data).hexdigest()}, "n": n, "target": "last",
-        "fixed": [], "cone": "all", "claim": claim or {"free": 0, "c": 0, "dependencies": [], "values": [0]},
-    }  # fmt: skip
-    return data, json.dumps({**certificate, **more}).encode()
 
 
 def run(model: Document, n: int, folder: Path = Path(), **more: Any) -> dict[tuple[str, int], Any]:
