@@ -7,6 +7,7 @@ fewest fixed positions that force the label, found by trying all restrictions.
 import copy
 import json
 from collections.abc import Callable
+from functools import partial
 
 from numpy.random import Generator
 
@@ -32,13 +33,20 @@ def small(model: Document, n: int) -> bool:
     return bool((len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= RESTRICTIONS)
 
 
-def original(rng: Generator) -> Pair:
+Case = Callable[[Generator], tuple[Document, int]]
+CASE: Case = partial(generator.random_case, longest_list=7)
+
+
+def original(rng: Generator, case: Case = CASE) -> Pair:
     """A random program with a lower bound that says something."""
     while True:
-        document, n = generator.random_case(rng, longest_list=7)
+        document, n = case(rng)
         if not small(document, n):
             continue
-        found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))
+        try:
+            found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))
+        except RestrictError:
+            continue
         if has_claim(found.bound) and found.bound.boxes:
             return Pair(document, json.loads(found.bound.to_bytes()))
 

@@ -70,38 +70,42 @@ def original(rng: Generator, most_inputs: int = 64) -> Pair:
     """A pair that the checker accepts: a random program and what follows at a random target; few claim nothing."""
     while True:
         model = generator.random_program(rng, None, 7)
-        n = generator.random_length(rng, model)
-        fixed = generator.random_restriction(rng, model, n, most_inputs)
-        cone = generator.random_cone(rng, model, n)
-        pair = certified(rng, model, n, fixed, positions_of_cone(cone))
-        if pair is not None and (rng.random() < 0.05 or telling(pair)):
-            return pair
+        n, every = generator.random_length(rng, model), model["output"]["position"] == "every"
+        single = ("certificate", "certificate", "certificate", "split", "cases")
+        kind = "all" if every and rng.random() < 0.25 else pick(rng, single)
+        certificate = certified(rng, model, n, kind, most_inputs)
+        if certificate is not None:
+            pair = sealed(model, certificate)
+            if inputs(pair) <= MOST_INPUTS and (rng.random() < 0.05 or telling(pair)):
+                return pair
 
 
-def certified(rng: Generator, model: Document, n: int, fixed: dict[int, str], cone: Any) -> Pair | None:
-    """For a single target three in four have a minimal restriction that forces the label, the others the given one."""
+def certified(rng: Generator, model: Document, n: int, kind: str, most_inputs: int) -> Document | None:
+    """A certificate of a kind. Three in four about one position have a minimal restriction that forces the label, the
+    others any one; ``None`` where nothing is free to be split."""
     at = loads(encode(model)).at(n)
-    targets: list[Target] = ["last"]
-    if model["output"]["position"] == "every":
-        targets += ["all", "all", *range(n)]
-    target = targets[int(rng.integers(len(targets)))]
-    if target != "all" and rng.random() < 0.75:
+    fixed = generator.random_restriction(rng, model, n, most_inputs)
+    cone = positions_of_cone(generator.random_cone(rng, model, n))
+    target: Target = "all" if kind == "all" else "last"
+    if kind != "all" and model["output"]["position"] == "every" and rng.random() < 0.6:
+        target = int(rng.integers(n))
+    if kind != "all" and rng.random() < 0.75:
         fixed, cone = forcing(rng, at, target), "all"
-    rho = Restriction.of(at, fixed)
     free = [i for i in range(n) if i not in fixed and i not in at.pinned]
-    some = target != "all" and free and rng.random() < 0.4
-    split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(3))])) if some else ()
+    split: tuple[int, ...] = ()
     cases = None
-    if split and rng.random() < 0.5:
-        split, tree = (), random_cases(rng, free, pair_of(rng, model, n), len(model["alphabet"]), 2)
+    if kind in ("split", "cases") and not free:
+        return None
+    if kind == "split":
+        split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(2))]))
+    if kind == "cases":
+        cones, tree = [generator.random_cone(rng, model, n), "all"], Document()
+        while "position" not in tree:
+            tree = random_cases(rng, free, cones, len(model["alphabet"]), 2)
         cases = read_cases(Node(tree, "cases"), n, cone)
-    pair = sealed(model, json.loads(certificate_of(at, rho, cone, target, split=split, cases=cases).to_bytes()))
-    return pair if inputs(pair) <= MOST_INPUTS else None
-
-
-def pair_of(rng: Generator, model: Document, n: int) -> list[Any]:
-    """Two cones for the leaves of a tree, in the form of a file."""
-    return [generator.random_cone(rng, model, n), "all"]
+    made = certificate_of(at, Restriction.of(at, fixed), cone, target, split=split, cases=cases)
+    document: Document = json.loads(made.to_bytes())
+    return document
 
 
 def random_cases(rng: Generator, free: list[int], cones: list[Any], symbols: int, depth: int) -> Document:
@@ -162,7 +166,7 @@ OPERATORS: dict[str, Operator] = {}
 WEIGHTS = {
     "free a fixed position": 2, "move a fixed position": 4, "claim fewer dependencies": 2, "drop a cone node": 4,
     "shift positions": 2, "change n": 3, "change the cases": 8, "change the ties or the mask": 10,
-    "swap the score": 4, "swap a role": 8, "change a map": 6, "combine two": 2, "change entries of a table": 9,
+    "swap the score": 6, "swap a role": 8, "change a map": 6, "combine two": 2, "change entries of a table": 9,
     "change the labels": 6, "change the restriction": 8, "change the claim": 6, "change the hints": 3,
     "change the variables": 6, "change the output": 2,
 }  # fmt: skip
