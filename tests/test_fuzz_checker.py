@@ -294,7 +294,7 @@ def test_every_command_with_bad_input_of_every_kind_ends_in_one_line(lines: int,
     here = Path.cwd()
     try:
         fuzz_cli.prepare(tmp_path)
-        counts, wrong = fuzz_cli.run_lines(range(1, lines), 7, tmp_path, processes=False, tell=lambda _: None)
+        counts, wrong = fuzz_cli.run_lines(range(1, lines), 8, tmp_path, processes=False, tell=lambda _: None)
     finally:
         os.chdir(here)
     assert not wrong
