@@ -31,7 +31,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness import arguments, head, line, written
+import harness
+from harness import arguments, head, line
 
 import restrict
 from restrict.base.options import Option, changed, table
@@ -196,7 +197,7 @@ def shown(search: Search, kind: str, row: dict[str, Any]) -> list[str]:
     return [row["option"], text, f"{row['moved']} of {row['read']}", f"{before} > {after}", *ratios, *seconds]
 
 
-def placed(page: Path, name: str, table_lines: list[str]) -> None:
+def written(page: Path, name: str, table_lines: list[str]) -> None:
     """Put a table into a page, between the comments that name the search."""
     first, last = f"<!-- ablation {name} -->\n", "<!-- end -->"
     before, _, rest = page.read_text().partition(first)
@@ -239,14 +240,14 @@ def main() -> int:
             )
             if row["moved"]:
                 lines.append(cells)
-            written(options.output, rows)
+            harness.written(options.output, rows)
     if options.markdown:
         ruled = [text + "\n" for text in (head(heads), *map(line, lines))]
         said = f"Version {restrict.__version__}, {time.strftime('%Y-%m-%d', time.gmtime())}. {said}.\n"
         still = sorted({f"`{row['option']}`" for row in rows[1:] if not row["moved"]})
         rest = f"No count changes on these models with another value of {', '.join(still)}.\n"
         around = [textwrap.fill(text, 100) + "\n" for text in (said, rest)]
-        placed(options.markdown, options.search, [around[0], "\n", *ruled, "\n", *around[1:]])
+        written(options.markdown, options.search, [around[0], "\n", *ruled, "\n", *around[1:]])
     return 0
 
 

@@ -37,8 +37,13 @@ def verify(task: Task, proof: Prover | None) -> str:
     claim = read_claim(task)
     if proof is None:
         raise Reject(2, f"{task.top.file}: no proof is given")
-    program = lower(claim.model)
+    program = program_of(claim)
     return established(claim, program, proof(task, claim, program))
+
+
+def program_of(claim: Claim) -> bytes:
+    """The program that a proof of the claim has to be about."""
+    return lower(claim.model)
 
 
 def established(claim: Claim, program: bytes, proof: bytes) -> str:

@@ -9,11 +9,10 @@ from restrict.base.strictjson import translated
 from restrict.certificate.claimed import Claimed
 from restrict.checker.account import Meter, Place, Task
 from restrict.checker.formats import Fixed
-from restrict.checker.lower import lower
 from restrict.checker.lower_bound import Bound
 from restrict.checker.main import DEFAULT_LIMIT
 from restrict.checker.normal_form import Head, Program
-from restrict.checker.one_length import Claim, established, read_claim
+from restrict.checker.one_length import Claim, established, program_of, read_claim
 from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation
 from restrict.elaboration.bound import bound_lines
@@ -52,7 +51,7 @@ class Elaboration:
             self.meter = meter = Meter(most)
             task = task_of(model, certificate, (Place(model_name), top), folder, meter)
             self.claim: Claim = read_claim(task)
-            self.name, program = certificate_name, lower(self.claim.model)
+            self.name, program = certificate_name, program_of(self.claim)
             self.instance = instance_of(self.claim, task)
             self.made = Elaborated(program, proof_of(self.claim, program, self.instance, most))
 
