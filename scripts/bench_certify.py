@@ -355,11 +355,15 @@ def deletion(model: Any, word: list[str]) -> int:
 
     clauses, assume = encoding(model, word)
     with Solver("cadical153", bootstrap_with=clauses) as solver:
-        kept = list(assume)
-        for literal in assume:
-            rest = [x for x in kept if x != literal]
-            if not solver.solve(assumptions=rest):
-                kept = rest
+        return deleted(assume, lambda rest: not solver.solve(assumptions=rest))
+
+
+def deleted(assume: list[int], enough: Callable[[list[int]], bool]) -> int:
+    """How many literals are left once each that the others can do without has gone."""
+    kept = list(assume)
+    for literal in assume:
+        rest = [x for x in kept if x != literal]
+        kept = rest if enough(rest) else kept
     return len(kept)
 
 
@@ -396,14 +400,13 @@ def cp_sat(model: Any, word: list[str]) -> int:
         problem.add_bool_or([variables[x] if x > 0 else variables[-x].negated() for x in clause])
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    kept = list(assume)
-    for literal in assume:
-        rest = [x for x in kept if x != literal]
+
+    def enough(rest: list[int]) -> bool:
         problem.clear_assumptions()
         problem.add_assumptions([variables[x] if x > 0 else variables[-x].negated() for x in rest])
-        if solver.solve(problem) == cp_model.INFEASIBLE:
-            kept = rest
-    return len(kept)
+        return bool(solver.solve(problem) == cp_model.INFEASIBLE)
+
+    return deleted(assume, enough)
 
 
 def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from harness import arguments, head, line, written
+from harness import arguments, operators, written
 
 
 def every_k(first: int, seeds: int, lengths: list[int]) -> bool:
@@ -48,12 +48,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.every_k:
         sys.exit(0 if every_k(options.first, options.every_k, options.n) else 1)
-    counts = sweep(np.random.default_rng(options.seed), options.mutants)
-    total = list(map(sum, zip(*counts.values(), strict=True)))
-    print(head(("operator", "mutants", "rejected", "accepted and true", "accepted and false")))
-    print(*(line((name, *row)) for name, row in [*sorted(counts.items()), ("total", total)]), sep="\n")
-    written(options.output, counts)
-    sys.exit(1 if total[3] else 0)
+    outcome = sweep(np.random.default_rng(options.seed), options.mutants)
+    print(operators(outcome.rows().items()))
+    written(options.output, outcome.rows())
+    sys.exit(int(bool(outcome.faults)))
 
 
 if __name__ == "__main__":

@@ -305,16 +305,11 @@ def joined(totals: dict[str, Tally]) -> Tally:
 
 def document(totals: dict[str, Tally], options: argparse.Namespace, seconds: float) -> dict[str, Any]:
     """The counts as JSON."""
-    found = {
-        name: {
-            "mutants": tally.mutants(),
-            **{column: tally.counts[column] for column in (*COLUMNS, *ORIGINALS)},
-            "processor seconds": round(tally.seconds, 2),
-            "slowest": round(tally.slowest, 3),
-            "failures": [wrong for wrong, _ in tally.failures],
-        }
-        for name, tally in totals.items()
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for name, tally in totals.items():
+        found[name] = {"mutants": tally.mutants()} | {key: tally.counts[key] for key in (*COLUMNS, *ORIGINALS)}
+        found[name] |= {"processor seconds": round(tally.seconds, 2), "slowest": round(tally.slowest, 3)}
+        found[name]["failures"] = [wrong for wrong, _ in tally.failures]
     return {"seed": options.seed, "seconds": round(seconds, 1), "jobs": options.jobs, "kinds": found}
 
 

@@ -184,6 +184,12 @@ def head(columns: Sequence[str], numbers: bool = False) -> str:
     return line(columns) + "\n|" + (" ---: |" if numbers else "---|") * len(columns)
 
 
+def operators(rows: Iterable[tuple[str, Iterable[int]]]) -> str:
+    """A Markdown table of what became of mutants, by operator."""
+    columns = ("operator", "mutants", "rejected", "accepted and true", "accepted and false")
+    return "\n".join([head(columns), *(line((name, *counts)) for name, counts in rows)])
+
+
 def show(cells: Iterable[object]) -> None:
     """Print one line of a Markdown table at once."""
     print(line(cells), flush=True)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
-from harness import arguments, head, line, shared_out, written
+from harness import arguments, operators, shared_out, written
 
 from tests import mutations
 
@@ -23,17 +22,6 @@ CHUNK = 1000
 def part(task: tuple[int, int]) -> mutations.Outcome:
     """One chunk of the sweep: a seed and a number of mutants."""
     return mutations.sweep(*task)
-
-
-def table(outcome: mutations.Outcome) -> str:
-    """A plain Markdown table, the total last."""
-    rows = [(name, r.mutants, r.rejected, r.true, r.false) for name, r in outcome.rows.items()]
-    counts = [row[1:] for row in rows]
-    mutants, rejected, true, false = (sum(column) for column in zip(*counts, strict=True))
-    rows.append(("total", mutants, rejected, true, false))
-    return "\n".join(
-        [head(("operator", "mutants", "rejected", "accepted and true", "accepted and false")), *map(line, rows)]
-    )
 
 
 def main() -> int:
@@ -49,13 +37,12 @@ def main() -> int:
     tasks = [((options.seed + 1) * 10_000_000 + index, size) for index, size in enumerate(sizes)]
     for found in shared_out(part, tasks, options.jobs):
         outcome.join(found)
-        done = sum(row.mutants for row in outcome.rows.values())
-        print(f"{done} mutants, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-    print(table(outcome))
-    rows: dict[str, Any] = {name: {**vars(row), "rejected": row.rejected} for name, row in outcome.rows.items()}
+        print(f"{outcome.row().mutants} mutants, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    print(operators(outcome.rows().items()))
     report = {"mutants": options.mutants, "seed": options.seed, "seconds": round(time.monotonic() - start)}
-    written(options.output, report | {"operators": rows, "faults": outcome.faults})
-    return 1 if any(row.false for row in outcome.rows.values()) else 0
+    counts = {name: row._asdict() for name, row in outcome.rows().items()}
+    written(options.output, report | {"operators": counts, "faults": outcome.faults})
+    return int(bool(outcome.faults))
 
 
 if __name__ == "__main__":

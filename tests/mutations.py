@@ -9,10 +9,11 @@ is that of the fuzzer.
 import copy
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -565,49 +566,51 @@ def verdict(pair: Pair) -> int:
     return 0
 
 
-@dataclass
-class Row:
-    """What became of the mutants of one operator."""
+class Row(NamedTuple):
+    """How many mutants of one operator there were, and what became of them."""
 
-    mutants: int = 0
-    malformed: int = 0
-    unproved: int = 0
-    true: int = 0
-    false: int = 0
-
-    @property
-    def rejected(self) -> int:
-        """By exit code 3 or 4."""
-        return self.malformed + self.unproved
+    mutants: int
+    rejected: int
+    true: int
+    false: int
 
 
 @dataclass
 class Outcome:
-    """What became of all mutants; ``faults`` has those accepted but false."""
+    """What became of all mutants, counted by operator; ``faults`` has those accepted but false."""
 
-    rows: dict[str, Row] = field(default_factory=lambda: {name: Row() for name in OPERATORS})
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     faults: list[Document] = field(default_factory=list)
+
+    def count(self, name: str, what: str, pair: Pair) -> None:
+        """Count one mutant: ``true`` or ``false`` where it was accepted, else why it was not."""
+        self.counts[name, what] += 1
+        if what == "false":
+            self.faults.append({"operator": name, "model": pair.model, "certificate": pair.certificate})
 
     def add(self, name: str, pair: Pair) -> None:
         """Judge one mutant."""
-        row, code = self.rows[name], verdict(pair)
-        row.mutants += 1
-        row.malformed += code == 4
-        row.unproved += code == 3
+        code = verdict(pair)
         assert code in (0, 3, 4), (name, code, pair)
-        if code == 0 and is_true(pair):
-            row.true += 1
-        elif code == 0:
-            row.false += 1
-            found = {"operator": name, "fault": "accepted but false"}
-            self.faults.append({**found, "model": pair.model, "certificate": pair.certificate})
+        accepted = "true" if code == 0 and is_true(pair) else "false"
+        self.count(name, {3: "unproved", 4: "malformed"}.get(code, accepted), pair)
 
     def join(self, other: "Outcome") -> None:
         """Add the counts of another part of a sweep."""
         self.faults += other.faults
-        for name, row in other.rows.items():
-            for key, count in vars(row).items():
-                setattr(self.rows[name], key, getattr(self.rows[name], key) + count)
+        self.counts += other.counts
+
+    def row(self, *names: str) -> Row:
+        """The sum over some operators, or over all."""
+        found = Counter[str]()
+        for (name, what), count in self.counts.items():
+            found[what] += count if name in names or not names else 0
+        mutants, true, false = found.total(), found["true"], found["false"]
+        return Row(mutants, mutants - true - false, true, false)
+
+    def rows(self) -> dict[str, Row]:
+        """A row for each operator, and the total last."""
+        return {name: self.row(name) for name, _ in self.counts} | {"total": self.row()}
 
 
 def mutants(seed: int, count: int) -> Iterator[tuple[str, Pair]]:

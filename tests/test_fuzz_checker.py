@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
@@ -154,26 +154,38 @@ def test_a_trial_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read(tmp_path) == trial
 
 
-def test_an_interruption_leaves_the_counts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Ctrl-C in the third chunk: the table and the JSON of the first two."""
+def interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, at: Callable[[int], None]
+) -> tuple[str, int]:
+    """What the fuzzer prints, with chunks of ten mutants, before each of which ``at`` is called with its number; and
+    how many chunks it began."""
     real, calls = fuzz_checker.chunk, []
 
     def chunk(place: fuzz_checker.Place) -> tuple[str, fuzz_checker.Tally]:
         calls.append(place)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
+        at(len(calls))
         return real(place)
 
     monkeypatch.setattr(fuzz_checker, "chunk", chunk)
     monkeypatch.setattr(fuzz_checker, "CHUNK", 10)
-    monkeypatch.chdir(tmp_path)
-    kinds_wanted = ["--kind", "certificate", "--kind", "forces"]
-    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", *kinds_wanted, "--mutants", "100", "-o", "counts.json"])
+    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", "--kind", "certificate", "--mutants", "100", *words.split()])
     assert fuzz_checker.main() == 0
     out, err = capsys.readouterr()
     assert err.endswith("interrupted\n")
+    return out, len(calls)
+
+
+def test_an_interruption_leaves_the_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the third chunk: the table and the JSON of the first two."""
+
+    def at(number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    out, _ = interrupted(monkeypatch, capsys, "--kind forces -o counts.json", at)
     assert "0 failures in 20 mutants" in out
     counts = json.loads((tmp_path / "counts.json").read_text())["kinds"]
     assert [counts[name]["mutants"] for name in ("certificate", "forces")] == [10, 10]
@@ -183,24 +195,16 @@ def test_an_interruption_that_a_search_has_taken_for_its_own_is_not_lost(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Searches keep their best result at Ctrl-C and return; the fuzzer ends after that chunk."""
-    real, calls = fuzz_checker.chunk, []
 
-    def chunk(place: fuzz_checker.Place) -> tuple[str, fuzz_checker.Tally]:
-        calls.append(place)
+    def at(_: int) -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        return real(place)
 
-    monkeypatch.setattr(fuzz_checker, "chunk", chunk)
-    monkeypatch.setattr(fuzz_checker, "CHUNK", 10)
-    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", "--kind", "certificate", "--mutants", "100"])
     before = signal.getsignal(signal.SIGINT)
-    assert fuzz_checker.main() == 0
+    out, chunks = interrupted(monkeypatch, capsys, "", at)
     assert signal.getsignal(signal.SIGINT) is before
-    out, err = capsys.readouterr()
-    assert err.endswith("interrupted\n")
     assert "0 failures in 10 mutants" in out
-    assert len(calls) == 1
+    assert chunks == 1
 
 
 def busy(session: int, count: int) -> bool:
