@@ -16,9 +16,10 @@ import json
 import math
 import time as clock
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
-from harness import Row, arguments, exponent, head, peak, show, written
+from harness import Row, arguments, exponent, head, peak, show, timed, written
 
 import restrict
 from restrict.base.errors import NotEstablished
@@ -90,9 +91,7 @@ def random_c(model: str, n: int, C: float, seed: int) -> tuple[int, float]:
 
 def certified(model: str, n: int, C: float, seed: int) -> Row:
     """One certificate for all positions, beside a random restriction of the same size."""
-    start = clock.perf_counter()
-    found = certify_all(restrict.load(model), n, free=C, seed=seed)
-    seconds = clock.perf_counter() - start
+    found, seconds = timed(lambda: certify_all(restrict.load(model), n, free=C, seed=seed))
     c, mean = random_c(model, n, C, seed)
     return {"n": n, "C": C, "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean,
             "c/n": found.certificate.c / n, "random c": c, "random mean": mean, "s": seconds,
@@ -125,10 +124,10 @@ def long(quick: bool, seed: int) -> list[Row]:
     certify_all(restrict.load(one_layer(seed)), 3000, free=0.9)
     rows: list[Row] = []
     for n in (5000, 10000) if quick else (10000, 30000, 100000):
-        start = clock.process_time()
-        found = certify_all(restrict.load(one_layer(seed)), n, free=0.9, seed=seed)
+        once = partial(certify_all, restrict.load(one_layer(seed)), n, free=0.9, seed=seed)
+        found, seconds = timed(once, clock.process_time)
         rows.append({"n": n, "C": 0.9, "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean,
-                     "CPU s": clock.process_time() - start, "MiB": peak() >> 20})  # fmt: skip
+                     "CPU s": seconds, "MiB": peak() >> 20})  # fmt: skip
     return shown(rows)
 
 
@@ -220,9 +219,7 @@ def measured(name: str, n: int, C: float, method: theorem1.Method, seed: int) ->
     """All positions of one model by one method."""
     model = restrict.load(name)
     certify_all(model, 200, free=C, method=method)
-    start = clock.process_time()
-    found = certify_all(model, n, free=C, method=method, seed=seed)
-    seconds = clock.process_time() - start
+    found, seconds = timed(partial(certify_all, model, n, free=C, method=method, seed=seed), clock.process_time)
     k = ", ".join(str(step.stage2.k) for step in found.stages) or "-"
     return {"model": name.replace("random:", ""), "n": n, "C": C, "method": method, "k": k,
             "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean, "CPU s": seconds}  # fmt: skip
@@ -237,14 +234,12 @@ def symbols(quick: bool, seed: int) -> list[Row]:
     rows: list[Row] = []
     for count, n in ((50, 200), (100, 200)) if quick else ((50, 500), (50, 2000), (100, 500), (1000, 60)):
         model = restrict.load(one_layer(seed) + f",symbols={count}")
-        start, cpu = clock.perf_counter(), clock.process_time()
-        found = certify_all(model, n, free=0.9, seed=seed)
-        seconds, cpu_seconds, checked = clock.perf_counter() - start, clock.process_time() - cpu, clock.process_time()
-        if n <= CHECKED:
-            check(model, found.certificate, fast=True)
-        fast = clock.process_time() - checked if n <= CHECKED else None
+        once = partial(timed, partial(certify_all, model, n, free=0.9, seed=seed))
+        (found, seconds), cpu = timed(once, clock.process_time)
+        again = partial(check, model, found.certificate, fast=True)
+        fast = timed(again, clock.process_time)[1] if n <= CHECKED else None
         rows.append({"symbols": count, "n": n, "free": found.certificate.free, "c": found.certificate.c,
-                     "mean": found.mean, "s": seconds, "CPU s": cpu_seconds,
+                     "mean": found.mean, "s": seconds, "CPU s": cpu,
                      "check --fast CPU s": fast, "MiB": peak() >> 20})  # fmt: skip
         print(rows[-1], flush=True)
     return shown(rows)
