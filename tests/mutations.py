@@ -186,8 +186,7 @@ def singles(certificate: Document) -> dict[int, str]:
 def with_fixed(pair: Pair, fixed: dict[int, str], **claim: Any) -> Pair:
     """The pair with other fixed positions, one run each."""
     runs = [[p, 1, symbol] for p, symbol in sorted(fixed.items())]
-    changed = {**pair.certificate, "fixed": runs, "claim": {**pair.certificate["claim"], **claim}}
-    return Pair(pair.model, changed)
+    return with_claim(Pair(pair.model, {**pair.certificate, "fixed": runs}), **claim)
 
 
 def with_claim(pair: Pair, **claim: Any) -> Pair:
