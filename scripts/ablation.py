@@ -22,8 +22,6 @@ that other models meet. ``--markdown`` writes the rows into a page, between the 
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import sys
 import textwrap
@@ -32,6 +30,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import harness
+from harness import arguments, head, line
 
 import restrict
 from restrict.base.options import Option, changed, table
@@ -206,23 +207,21 @@ def written(page: Path, name: str, table_lines: list[str]) -> None:
 
 def main() -> int:
     """Print the table; with ``-o`` write it as JSON, too."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = arguments(__doc__, "few models of each set")
     parser.add_argument("--search", choices=SEARCHES, default="goal", help="whose options")
     parser.add_argument("--sets", nargs="+", metavar="SET", help="these sets of models only")
-    parser.add_argument("--quick", action="store_true", help="few models of each set")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these options only")
     parser.add_argument("--models", nargs="+", default=[], metavar="MODEL:N", help="these models in place of the sets")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of the search for each model")
     parser.add_argument("--off", action="store_true", help="nothing is doubled but what cannot be switched off")
-    parser.add_argument("-o", "--output", type=Path, help="write the rows as JSON")
     parser.add_argument("--markdown", type=Path, help="write them into this page")
-    arguments = parser.parse_args()
-    search = SEARCHES[arguments.search]
-    given = [(name, int(n)) for name, _, n in (text.rpartition(":") for text in arguments.models)]
-    sets = [search.sets[name][: QUICK if arguments.quick else None] for name in arguments.sets or search.sets]
+    options = parser.parse_args()
+    search = SEARCHES[options.search]
+    given = [(name, int(n)) for name, _, n in (text.rpartition(":") for text in options.models)]
+    sets = [search.sets[name][: QUICK if options.quick else None] for name in options.sets or search.sets]
     models = given or [model for some in sets for model in some]
     for _ in range(2):  # the first time compiles kernels
-        base = {model: found_with(search, {}, *model, arguments.seeds) for model in models}
+        base = {model: found_with(search, {}, *model, options.seeds) for model in models}
     totals = [sum(found.counts[t] for found in base.values()) for t in range(len(search.counts))]
     whole = ", ".join(f"{name} {count}" for name, count in zip(search.counts, totals, strict=True))
     said = f"{len(models)} models as it is: {whole}, {sum(f.seconds for f in base.values()):.1f} s"
@@ -230,10 +229,10 @@ def main() -> int:
     heads = ["option", "", "models", *search.counts, "s", "s then"]
     rows, lines = [{"option": "", "base": [[*m, f.counts, f.seconds] for m, f in base.items()]}], list[list[str]]()
     for option in table(type(search.options)):
-        for kind, value in variants(option) if not arguments.only or option.name in arguments.only else ():
-            if arguments.off and kind != "off" and option.off is not None:
+        for kind, value in variants(option) if not options.only or option.name in options.only else ():
+            if options.off and kind != "off" and option.off is not None:
                 continue
-            row = row_of(search, base, option, value, arguments.seeds)
+            row = row_of(search, base, option, value, options.seeds)
             rows.append(row)
             cells = shown(search, kind, row)
             print(
@@ -241,15 +240,14 @@ def main() -> int:
             )
             if row["moved"]:
                 lines.append(cells)
-            if arguments.output:
-                arguments.output.write_text(json.dumps(rows) + "\n")
-    if arguments.markdown:
-        ruled = [f"| {' | '.join(cells)} |\n" for cells in (heads, ["---"] * len(heads), *lines)]
+            harness.written(options.output, rows)
+    if options.markdown:
+        ruled = [text + "\n" for text in (head(heads), *map(line, lines))]
         said = f"Version {restrict.__version__}, {time.strftime('%Y-%m-%d', time.gmtime())}. {said}.\n"
         still = sorted({f"`{row['option']}`" for row in rows[1:] if not row["moved"]})
         rest = f"No count changes on these models with another value of {', '.join(still)}.\n"
         around = [textwrap.fill(text, 100) + "\n" for text in (said, rest)]
-        written(arguments.markdown, arguments.search, [around[0], "\n", *ruled, "\n", *around[1:]])
+        written(options.markdown, options.search, [around[0], "\n", *ruled, "\n", *around[1:]])
     return 0
 
 

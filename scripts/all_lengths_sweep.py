@@ -14,15 +14,12 @@ label, a verified claim that is false, a proof of ours that the checker refuses,
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import arguments, shared_out, written
 
 from tests import every_length
 
@@ -63,31 +60,27 @@ def report(found: every_length.Result, seconds: float) -> None:
 
 def main() -> int:
     """Run the sweep."""
-    parser = argparse.ArgumentParser(description="random programs at every length, against evaluation")
+    parser = arguments(__doc__, None)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="begin with this program")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--proofs", type=float, default=0.3, help="the share of automata about which a claim is proved")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("failures"), help="where what is wrong is written")
-    parser.add_argument("-o", "--output", type=Path, help="write the counts as JSON")
     options = parser.parse_args()
     start, total = time.monotonic(), every_length.Result()
     end = options.first + options.programs
     tasks = [(options.seed, a, min(end, a + CHUNK), options.proofs) for a in range(options.first, end, CHUNK)]
     try:
-        with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
-            for found in map(part, tasks) if pool is None else pool.map(part, tasks):
-                keep(options.folder, found)
-                total.add(found)
+        for found in shared_out(part, tasks, options.jobs):
+            keep(options.folder, found)
+            total.add(found)
     except KeyboardInterrupt:
         print("interrupted; the counts are those until here")
     seconds = time.monotonic() - start
     report(total, seconds)
-    if options.output is not None:
-        content = {"seconds": seconds, "counts": total.counts, "claims": total.claims, "declined": total.declined}
-        content |= {"shown": total.shown, "wrong": len(total.wrong), "seed": options.seed}
-        options.output.write_text(json.dumps(content, indent=1) + "\n")
+    content = {"seconds": seconds, "counts": total.counts, "claims": total.claims, "declined": total.declined}
+    written(options.output, content | {"shown": total.shown, "wrong": len(total.wrong), "seed": options.seed})
     return 1 if total.wrong else 0
 
 

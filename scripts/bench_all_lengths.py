@@ -13,26 +13,23 @@ before. All numbers are measured.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import shutil
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import arguments, written
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import ROOT, arguments, timed, within, written
 
 from restrict.all_lengths.bimachine import Limits
-from restrict.all_lengths.moore import moore
+from restrict.all_lengths.moore import Moore, moore
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.base.errors import ResourceLimit
 from restrict.model.fileformat import loads
+from restrict.model.program import Model
 from tests.generator import MASKS, random_order_only, random_transformer
 
 PAST = ("past", "strict_past")
@@ -56,23 +53,14 @@ def transformer(seed: int, layers: int, heads: int, states: int, letters: int, p
     return {"seconds": time.perf_counter() - start, "states": size, "stages": grown}
 
 
-def _inner(queue: Any, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-    queue.put(function(*args))
+def automaton(model: Model) -> Moore:
+    """The minimal automaton of a program."""
+    return moore(build(recognise(model)))
 
 
-def limited(seconds: float, function: Callable[..., Any], *args: Any) -> dict[str, Any] | None:
-    """The result of a call in a process of its own; ``None`` where it takes longer."""
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    process = context.Process(target=_inner, args=(queue, function, args))
-    process.start()
-    try:
-        result: dict[str, Any] | None = queue.get(timeout=seconds + 1)
-    except Exception:
-        result = None
-    if process.is_alive():
-        process.terminate()
-    process.join()
+def limited(seconds: float, *given: Any) -> dict[str, Any] | None:
+    """The result of one instance in a process of its own; ``None`` where it takes longer."""
+    result = within(seconds + 1, transformer, *given, method="fork")
     return result if result is None or result["seconds"] <= seconds else None
 
 
@@ -81,7 +69,7 @@ def suite(
 ) -> dict[str, Any]:
     """How many of ``count`` random transformers are done within ``seconds``; prints a line."""
     seeds = range(OPTIONS["skip"], OPTIONS["skip"] + count)
-    found = [limited(seconds, transformer, seed, layers, heads, states, letters, past) for seed in seeds]
+    found = [limited(seconds, seed, layers, heads, states, letters, past) for seed in seeds]
     done = [f for f in found if f is not None and f["states"] is not None]
     times = [f["seconds"] for f in done]
     sizes = [f["states"] for f in done]
@@ -139,7 +127,7 @@ def free(share: float) -> list[dict[str, Any]]:
 
     out: list[dict[str, Any]] = []
     declined = []
-    for path in sorted((Path(__file__).resolve().parent.parent / "instances").glob("*.json")):
+    for path in sorted((ROOT / "instances").glob("*.json")):
         if '"restrict-model/1"' not in path.read_text()[:400]:
             continue
         model = load(path)
@@ -148,27 +136,25 @@ def free(share: float) -> list[dict[str, Any]]:
         except NotOrderOnly:
             declined.append(path.stem)
             continue
-        start = time.perf_counter()
-        found = moore(build(recognise(model)))
-        out.append({"title": path.stem, "seconds": time.perf_counter() - start, "states": found.states})
+        found, seconds = timed(partial(automaton, model))
+        out.append({"title": path.stem, "seconds": seconds, "states": found.states})
     slow = max(out, key=lambda f: f["seconds"])
     print(f"free: {len(out)} instances, slowest {slow['title']} {slow['seconds']:.3f} s", flush=True)
     print(f"    not order-only: {', '.join(declined)}", flush=True)
     return out
 
 
+def model_file(name: str, alphabet: str, variables: list[dict[str, Any]], output: dict[str, Any]) -> dict[str, Any]:
+    """A model file."""
+    found = {"format": "restrict-model/1", "name": name, "alphabet": list(alphabet)}
+    return found | {"variables": variables, "output": output}
+
+
 def shift(length: int) -> dict[str, Any]:
     """ "The symbol ``length`` places before the end is b": a chain of heads, 2**length states."""
-    variables = []
-    source = "token"
-    for d in range(1, length):
-        head = {
-            "name": f"back{d}", "kind": "head", "value": source, "score": "0", "mask": "strict_past", "ties": "right",
-        }  # fmt: skip
-        variables.append(head)
-        source = f"back{d}"
-    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"shift{length}", "alphabet": ["a", "b"]}
-    return document | {"variables": variables, "output": {"variable": source, "position": "last", "accept": [1]}}
+    variables = chain(length - 1, "token", "strict_past", "right", "back")
+    output = {"variable": variables[-1]["name"], "position": "last", "accept": [1]}
+    return model_file(f"shift{length}", "ab", variables, output)
 
 
 def chain(length: int, source: str, mask: str, ties: str, name: str) -> list[dict[str, Any]]:
@@ -186,9 +172,8 @@ def window(back: int, ahead: int) -> dict[str, Any]:
     variables += [here | {"map": f"token != ahead{ahead}"}, *chain(back, "here", "strict_past", "right", "back")]
     args = ["here", f"back{back}"]
     variables.append({"name": "change", "kind": "map", "args": args, "domain": 2, "map": " != ".join(args)})
-    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"window{back}+{ahead}", "alphabet": ["a", "b"]}
     output = {"variable": "change", "position": "every", "labels": ["same", "other"]}
-    return document | {"variables": variables, "output": output}
+    return model_file(f"window{back}+{ahead}", "ab", variables, output)
 
 
 def seen(letters: int) -> dict[str, Any]:
@@ -200,9 +185,8 @@ def seen(letters: int) -> dict[str, Any]:
         variables.append(head)
     heads = [f"seen{a}" for a in range(letters)]
     variables.append({"name": "odd", "kind": "map", "args": heads, "domain": 2, "map": f"({' + '.join(heads)}) % 2"})
-    document: dict[str, Any] = {"format": "restrict-model/1", "name": f"seen{letters}", "variables": variables}
-    document["alphabet"] = list("abcdefghijklmnopqrstuvwxyz"[:letters])
-    return document | {"output": {"variable": "odd", "position": "last", "accept": [1]}}
+    output = {"variable": "odd", "position": "last", "accept": [1]}
+    return model_file(f"seen{letters}", "abcdefghijklmnopqrstuvwxyz"[:letters], variables, output)
 
 
 def large(share: float) -> list[dict[str, Any]]:
@@ -213,19 +197,12 @@ def large(share: float) -> list[dict[str, Any]]:
     from restrict.languages.regular import Regular
     from restrict.model.fileformat import dumps
 
-    transformers = [(2, 4, 4), (3, 8, 2), (3, 8, 3)]
     cases = [(f"shift {k}", dumps(shift(k)), k) for k in (12, 15, 17, 18)]
     cases += [(f"seen {k}", dumps(seen(k)), 0) for k in (8, 11, 13)]
     cases += [(f"window {k}+{m}", dumps(window(k, m)), k + 1) for k, m in WINDOWS]
-    for heads, states, letters in transformers:
-        rng = np.random.default_rng(0)
-        cases.append(
-            (
-                f"L=3 H={heads} S={states} letters={letters}",
-                dumps(random_transformer(rng, 3, heads, states, letters)),
-                0,
-            )
-        )
+    for heads, states, letters in ((2, 4, 4), (3, 8, 2), (3, 8, 3)):
+        random = random_transformer(np.random.default_rng(0), 3, heads, states, letters)
+        cases.append((f"L=3 H={heads} S={states} letters={letters}", dumps(random), 0))
     out = []
     for title, content, back in cases[OPTIONS["skip"] : max(1, round(len(cases) * share))]:
         model = loads(content)
@@ -239,14 +216,10 @@ def large(share: float) -> list[dict[str, Any]]:
             own = Regular("own", "dfa:own", moore(built).language())
             claim = {"kind": "recognises", "language": spelled(own), "from": 1}
         proof = to_bytes(document(model, built, claim))
-        start = time.perf_counter()
-        line = check(content, proof, limit=10**12)
+        line, seconds = timed(partial(check, content, proof, limit=10**12))
         states = sum(max(r.grown) for r in built.account)
-        seconds = time.perf_counter() - start
-        print(
-            f"large {title}: {states} states in all layers, {len(proof)} bytes, {seconds:.1f} s: {line[:90]}",
-            flush=True,
-        )
+        text = f"{states} states in all layers, {len(proof)} bytes, {seconds:.1f} s: {line[:90]}"
+        print(f"large {title}: {text}", flush=True)
         out.append({"title": title, "states": states, "bytes": len(proof), "seconds": seconds})
     return out
 
@@ -261,10 +234,8 @@ def back(share: float) -> list[dict[str, Any]]:
     times, failed = [], []
     for at in range(round(200 * share)):
         language = Regular("random", "dfa:random", random_star_free(rng, 12))
-        start = time.perf_counter()
         try:
-            compile_language(language)
-            times.append(time.perf_counter() - start)
+            times.append(timed(partial(compile_language, language))[1])
         except ResourceLimit as error:
             failed.append(f"{at}: {error}")
     line = f"back: {len(times)} of {len(times) + len(failed)} star-free automata compiled and proved equal"
@@ -285,14 +256,12 @@ def formulas(share: float) -> list[dict[str, Any]]:
     start = time.perf_counter()
     for _ in range(round(500 * share)):
         formula = random_formula(rng, ["a", "b"], 10)
-        found = moore(build(recognise(compile_formula(formula, ["a", "b"]))))
+        found = automaton(compile_formula(formula, ["a", "b"]))
         total += 1
         equal += same(found, automaton_of(formula, ["a", "b"]))
     seconds = time.perf_counter() - start
-    print(
-        f"formulas: {equal} of {total} equal to the automaton by recursion on values, at all lengths; {seconds:.0f} s",
-        flush=True,
-    )
+    text = "equal to the automaton by recursion on values, at all lengths"
+    print(f"formulas: {equal} of {total} {text}; {seconds:.0f} s", flush=True)
     return [{"title": "formulas", "equal": equal, "total": total, "seconds": seconds}]
 
 
@@ -311,9 +280,7 @@ def proofs(share: float) -> list[dict[str, Any]]:
         if found.proof is None or model.content is None:
             print(f"proofs L={layers} H={heads} S={states} letters={letters}: {found.reason}", flush=True)
             continue
-        start = time.perf_counter()
-        check(model.content, found.proof, limit=10**12)
-        seconds = time.perf_counter() - start
+        _, seconds = timed(partial(check, model.content, found.proof, limit=10**12))
         size = sum(max(r.grown) for r in found.automaton.account)
         text = f"proofs L={layers} H={heads} S={states} letters={letters}: {size} states in all layers"
         print(f"{text}, {len(found.proof)} bytes, checked in {seconds:.2f} s", flush=True)
@@ -335,7 +302,6 @@ def mona(share: float) -> list[dict[str, Any]]:
 def wrong(share: float) -> list[dict[str, Any]]:
     """The set of lengths at which a random automaton is wrong about a language: equations, terms, seconds."""
     from restrict.all_lengths.compare import spelled
-    from restrict.all_lengths.moore import Moore
     from restrict.all_lengths.verify import named
     from restrict.all_lengths.wrong import equations_of, settled_pair
 

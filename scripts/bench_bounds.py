@@ -12,16 +12,14 @@ this version can. Certified numbers are the worst over the seeds.
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from harness import arguments, table, written
+from harness import Row, arguments, table, written
 
 import restrict
 from restrict.depth_reduction.constants.theorem_bounds import theorem_bounds
 from restrict.model.examples.random import random_model
 from restrict.model.fileformat import dumps, loads
 
-Row = dict[str, Any]
 SIZES = ((1, "0.9"), (1, "0.6"), (2, "0.9"), (2, "0.6"), (3, "0.9"), (4, "0.9"))
 HEADS, STATES = 2, 4
 

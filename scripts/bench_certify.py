@@ -12,20 +12,16 @@ the first).
 from __future__ import annotations
 
 import json
-import math
-import multiprocessing
 import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from harness import Row, arguments, best_of, command, ended, table, timed, written
+from harness import Row, arguments, best_of, command, ended, exponent, table, timed, within, written
 
 
 def measured(words: Sequence[str], **settings: str) -> tuple[str, float, float]:
@@ -54,11 +50,9 @@ def end_to_end(model: str, n: int) -> Row:
         return row
 
 
-def exponent(rows: list[Row], key: str) -> float:
-    """The least-squares slope of log(key) against log(n)."""
-    points = [(math.log(r["n"]), math.log(max(r[key], 1e-9))) for r in rows]
-    mx, my = mean(p[0] for p in points), mean(p[1] for p in points)
-    return sum((x - mx) * (y - my) for x, y in points) / sum((x - mx) ** 2 for x, _ in points)
+def slope(rows: list[Row], key: str) -> float | None:
+    """The exponent with which a column grows in n."""
+    return exponent([row["n"] for row in rows], [max(row[key], 1e-9) for row in rows])
 
 
 def growth(quick: bool) -> tuple[list[Row], list[str]]:
@@ -68,8 +62,7 @@ def growth(quick: bool) -> tuple[list[Row], list[str]]:
     rows = [end_to_end(f"random:layers=2,heads=2,states=4,seed={seed}", n) for n in sizes for seed in seeds]
     notes = [f"n = {n}: mean fixed {mean(r['fixed'] for r in rows if r['n'] == n):.1f}" for n in sizes]
     notes.append(
-        f"fitted exponent in n of fixed positions: {exponent(rows, 'fixed'):.3f}; "
-        f"of time: {exponent(rows, 'certify s'):.3f}"
+        f"fitted exponent in n of fixed positions: {slope(rows, 'fixed'):.3f}; of time: {slope(rows, 'certify s'):.3f}"
     )
     return rows, notes
 
@@ -202,12 +195,8 @@ def dot_row(dim: int, times: int) -> Row:
     keys = Values.make(2, {})
     blas = best_of(lambda: matrix @ vector, times)
     row = best_of(lambda: module.Row(at, head, n - 1, 1).best(keys, 48), times)
-    return {
-        "kernel": f"dot products, dim {dim}, n = {n}",
-        "ms": 1000 * row,
-        "BLAS ms": 1000 * blas,
-        "ratio": row / blas,
-    }
+    title = f"dot products, dim {dim}, n = {n}"
+    return {"kernel": title, "ms": 1000 * row, "BLAS ms": 1000 * blas, "ratio": row / blas}
 
 
 def everywhere(quick: bool) -> tuple[list[Row], list[str]]:
@@ -227,7 +216,7 @@ def everywhere(quick: bool) -> tuple[list[Row], list[str]]:
                 rows.append({"formula": formula, "n": n, "free": claim["free"], "c": claim["c"],
                              "certify s": seconds, "MiB": memory, "check --fast s": fast})  # fmt: skip
     names = list(dict.fromkeys(r["formula"] for r in rows))
-    growths = {f: exponent([r for r in rows if r["formula"] == f], "certify s") for f in names}
+    growths = {f: slope([r for r in rows if r["formula"] == f], "certify s") for f in names}
     return rows, [f"{f}: fitted exponent of time in n {e:.2f}" for f, e in growths.items()]
 
 
@@ -251,15 +240,10 @@ def optimum(quick: bool) -> tuple[list[Row], list[str]]:
     for n in (13, 40):
         solved = [r for r in rows if r["n"] == n and r["lower"] == r["upper"]]
         sure = [r for r in solved if r["confirmed"]]
-        size, least = mean(r["fixed"] for r in solved), mean(r["upper"] for r in solved)
-        notes.append(
-            f"n = {n}: solved {len(solved)}; mean size {size:.2f} / exact optimum {least:.2f} = {size / least:.3f}"
-        )
-        size, least = mean(r["fixed"] for r in sure), mean(r["upper"] for r in sure)
-        notes.append(
-            f"n = {n}, the {len(sure)} whose optimum the checker can confirm: "
-            f"{size:.2f} / {least:.2f} = {size / least:.3f}"
-        )
+        told = f"solved {len(solved)}", f"{len(sure)} of them with an optimum that the checker can confirm"
+        for some, what in zip((solved, sure), told, strict=True):
+            size, least = mean(r["fixed"] for r in some), mean(r["upper"] for r in some)
+            notes.append(f"n = {n}, {what}: mean size {size:.2f} / exact optimum {least:.2f} = {size / least:.3f}")
     return rows, notes
 
 
@@ -277,10 +261,8 @@ def peers(quick: bool) -> tuple[list[Row], list[str]]:
             row: Row = {"n": n, "seed": seed}
             for name in PEERS:
                 if name in alive:
-                    answer = in_time(name, n, seed, limit)
-                    row |= (
-                        {f"{name} size": answer[0], f"{name} s": answer[1]} if answer else {f"{name} size": "timeout"}
-                    )
+                    answer = within(limit + 15, run_peer, name, n, seed)  # seconds for its start
+                    row[f"{name} size"], row[f"{name} s"] = answer or ("timeout", "")
                     if answer is None:
                         alive.discard(name)
             rows.append(row)
@@ -289,19 +271,6 @@ def peers(quick: bool) -> tuple[list[Row], list[str]]:
     return rows, [
         f"a peer that exceeds {limit:.0f} s once is not run at larger n; times are in process, without start-up"
     ]
-
-
-def in_time(name: str, n: int, seed: int, limit: float) -> tuple[int, float] | None:
-    """Run one peer in a process of its own; size and seconds, or None beyond the limit."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        task = pool.submit(run_peer, name, n, seed)
-        try:
-            return task.result(timeout=limit + 15)
-        except FutureTimeout:
-            for process in list(pool._processes.values()):
-                process.kill()
-            return None
 
 
 def run_peer(name: str, n: int, seed: int) -> tuple[int, float]:
@@ -370,13 +339,9 @@ def unseen(quick: bool) -> tuple[list[Row], list[str]]:
             size, quick_size, proved = size + found.weight, quick_size + least, proved + found.minimum
             larger += found.weight > least
             seconds.append(took)
-        rows.append(
-            {
-                "layers": layers, "heads": heads, "states": states, "n": n, "models": len(seconds), "positions": size,
-                "best of five QuickXplain": quick_size, "larger": larger, "minimum proved": proved,
-                "median s": float(np.median(seconds)), "most s": max(seconds),
-            }
-        )  # fmt: skip
+        row: Row = {"layers": layers, "heads": heads, "states": states, "n": n, "models": len(seconds)}
+        row |= {"positions": size, "best of five QuickXplain": quick_size, "larger": larger, "minimum proved": proved}
+        rows.append(row | {"median s": float(np.median(seconds)), "most s": max(seconds)})
     return rows, ["seeds 1000 to 1009; processor seconds of all threads, compiled before"]
 
 
@@ -390,11 +355,15 @@ def deletion(model: Any, word: list[str]) -> int:
 
     clauses, assume = encoding(model, word)
     with Solver("cadical153", bootstrap_with=clauses) as solver:
-        kept = list(assume)
-        for literal in assume:
-            rest = [x for x in kept if x != literal]
-            if not solver.solve(assumptions=rest):
-                kept = rest
+        return deleted(assume, lambda rest: not solver.solve(assumptions=rest))
+
+
+def deleted(assume: list[int], enough: Callable[[list[int]], bool]) -> int:
+    """How many literals are left once each that the others can do without has gone."""
+    kept = list(assume)
+    for literal in assume:
+        rest = [x for x in kept if x != literal]
+        kept = rest if enough(rest) else kept
     return len(kept)
 
 
@@ -431,14 +400,13 @@ def cp_sat(model: Any, word: list[str]) -> int:
         problem.add_bool_or([variables[x] if x > 0 else variables[-x].negated() for x in clause])
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    kept = list(assume)
-    for literal in assume:
-        rest = [x for x in kept if x != literal]
+
+    def enough(rest: list[int]) -> bool:
         problem.clear_assumptions()
         problem.add_assumptions([variables[x] if x > 0 else variables[-x].negated() for x in rest])
-        if solver.solve(problem) == cp_model.INFEASIBLE:
-            kept = rest
-    return len(kept)
+        return bool(solver.solve(problem) == cp_model.INFEASIBLE)
+
+    return deleted(assume, enough)
 
 
 def encoding(model: Any, word: list[str]) -> tuple[list[list[int]], list[int]]:

@@ -9,8 +9,6 @@ check`, which elaborates and asks the kernel, and `check --fast`. Exit 1 where o
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 import tempfile
 import time
@@ -18,16 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from harness import arguments, command, ended, written
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import ROOT, arguments, command, ended, show, written
+from harness import head as top
 
 from restrict.base.errors import RestrictError
 from restrict.checker import main as checker
 from restrict.checker.account import Meter, Reject
 from restrict.elaboration.trusted import proof_in_memory
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests import documents
+from tests.documents import dot, head, map_, table
 
 HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
     ("random:layers=2,heads=2,states=4,seed=0", 100_000, "last"),
@@ -38,29 +35,10 @@ HONEST: tuple[tuple[str, int, Literal["last", "all"]], ...] = (
 )  # fmt: skip
 
 
-def head(name: str, score: Any, value: str = "token", **more: Any) -> dict[str, Any]:
-    """A head."""
-    return {"name": name, "kind": "head", "score": score, "value": value, **more}
-
-
-def map_(name: str, args: list[str], domain: Any, rule: Any) -> dict[str, Any]:
-    """A map."""
-    return {"name": name, "kind": "map", "args": args, "domain": domain, "map": rule}
-
-
 def pair(variables: list[dict[str, Any]], n: int, cone: Any, **more: Any) -> tuple[bytes, bytes]:
     """A model whose output is the last variable, and a certificate that claims next to nothing."""
-    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": variables}
-    output = {"variable": variables[-1]["name"], "position": "every"}
-    data = json.dumps({**fields, "output": output}).encode()
-    certificate = {
-        "format": "restrict-certificate/1",
-        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
-        **{"n": n, "target": n - 1, "fixed": [], "cone": cone},
-        "claim": {"free": n, "c": 0, "dependencies": [], "values": [0]},
-        **more,
-    }
-    return data, json.dumps(certificate).encode()
+    claim = {"free": n, "c": 0, "dependencies": [], "values": [0]}
+    return documents.pair(documents.model(*variables), n, **{"claim": claim, "target": n - 1, "cone": cone, **more})
 
 
 def last(name: str, n: int) -> dict[str, list[list[int]]]:
@@ -90,11 +68,10 @@ def shapes() -> Iterator[tuple[str, bytes, bytes]]:
         "maps of many values",
         *pair([map_("u", [], 10**6, "0"), map_("o", ["u"], 2**40, "hash(u, i) // 8388608")], 3, {"o": [[0, 3]]}),
     )
-    table = {"table": {"axes": ["j", "k"], "values": [[j % 5, j % 3] for j in range(50_000)]}}
-    yield "a table", *pair([head("h", table, key="token")], 50_000, {"h": [[0, 40]]})
-    vector = {"axes": ["j", "dim"], "values": [[1] * 64] * 2000}
-    dot = {"dot": {"query": {"axes": ["dim"], "values": [1] * 64}, "key": vector}}
-    yield "dot products", *pair([head("h", dot)], 2000, {"h": [[0, 500]]})
+    entries = table("j k", [[j % 5, j % 3] for j in range(50_000)])
+    yield "a table", *pair([head("h", entries, key="token")], 50_000, {"h": [[0, 40]]})
+    product = dot("dim", [1] * 64, "j dim", [[1] * 64] * 2000)
+    yield "dot products", *pair([head("h", product)], 2000, {"h": [[0, 500]]})
     many = [map_(f"v{index}", [], 1, "0") for index in range(4000)]
     tree: Any = {}
     for at in range(10):
@@ -184,14 +161,14 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=3_000_000, help="steps for the first table")
     options = parser.parse_args()
     steps = steps_table(options.limit)
-    print("| pair | steps | processor s | microseconds a step | exit |\n|---|---:|---:|---:|---:|")
+    print(top(("pair", "steps", "processor s", "microseconds a step", "exit")))
     for row in steps[:12]:
-        ratio = 1e6 * row["seconds"] / row["steps"]
-        print(f"| {row['kind']}: {row['name']} | {row['steps']} | {row['seconds']:.2f} | {ratio:.2f} | {row['exit']} |")
+        name, took, ratio = f"{row['kind']}: {row['name']}", row["seconds"], 1e6 * row["seconds"] / row["steps"]
+        show((name, row["steps"], f"{took:.2f}", f"{ratio:.2f}", row["exit"]))
     honest = honest_table()
-    print("\n| model | n | target | check s | check --fast s |\n|---|---:|---|---:|---:|")
+    print("\n" + top(("model", "n", "target", "check s", "check --fast s")))
     for row in honest:
-        print(f"| {row['model']} | {row['n']} | {row['target']} | {row['check']:.2f} | {row['fast']:.2f} |")
+        show((row["model"], row["n"], row["target"], f"{row['check']:.2f}", f"{row['fast']:.2f}"))
     written(options.output, {"steps": steps, "honest": honest})
     return int(any(row["check exit"] or row["fast exit"] for row in honest))
 

@@ -13,19 +13,15 @@ is. The exit code is 1 where a command fails, or a cold run takes more than ``--
 
 from __future__ import annotations
 
-import os
 import re
-import resource
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness import arguments, head, line, written
+from harness import ROOT, arguments, ended, head, show, written
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"README": "README.md", "tutorial": "docs/tutorial.md", "how-to": "docs/howto.md"}
 FENCE = re.compile(r"^```(?:text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\$ )?(restrict [a-z].*?)(?:\s+# .*)?$", re.MULTILINE)
@@ -52,30 +48,22 @@ def commands(page: str) -> list[str]:
 
 def seconds(command: str, folder: Path, cache: Path) -> tuple[float, int]:
     """Processor seconds of one run, and its exit code."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache), "COLUMNS": "80"}
-    shell = SHELL.format(python=sys.executable, command=command)
-    done = subprocess.run(["bash", "-c", shell], cwd=folder, env=environment, capture_output=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode
+    settings = {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(cache), "COLUMNS": "80"}
+    done = ended(["bash", "-c", SHELL.format(python=sys.executable, command=command)], None, folder, settings)
+    return done.cpu, done.code
 
 
 def rows(page: str, lines: list[str]) -> Iterator[Row]:
-    """The table of the commands of one page, row by row."""
+    """The table of the commands of one page, row by row, each cold and then warm."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "instances").symlink_to(ROOT / "instances")
         for command in lines:
-            yield both(page, command, folder)
-
-
-def both(page: str, command: str, folder: Path) -> Row:
-    """One command, cold and then warm."""
-    with tempfile.TemporaryDirectory() as cache:
-        cold, code = seconds(command, folder, Path(cache))
-        kernels = sum(1 for _ in Path(cache).rglob("*.nbc"))
-        warm, again = seconds(command, folder, Path(cache))
-    return Row(page, command, round(cold, 2), round(warm, 2), kernels, code or again)
+            with tempfile.TemporaryDirectory() as cache:
+                cold, code = seconds(command, folder, Path(cache))
+                kernels = sum(1 for _ in Path(cache).rglob("*.nbc"))
+                warm, again = seconds(command, folder, Path(cache))
+            yield Row(page, command, round(cold, 2), round(warm, 2), kernels, code or again)
 
 
 def main(words: list[str]) -> int:
@@ -94,7 +82,7 @@ def main(words: list[str]) -> int:
             failed = f" (exit code {row.code})" if row.code else ""
             # A bar would end the cell.
             command = row.command.replace("|", "\\|")
-            print(line((f"`{command}`{failed}", f"{row.cold:.1f}", f"{row.warm:.1f}", row.kernels)), flush=True)
+            show((f"`{command}`{failed}", f"{row.cold:.1f}", f"{row.warm:.1f}", row.kernels))
     written(given.output, [asdict(row) for row in found])
     slow = [row for row in found if row.cold > given.limit]
     print(f"{len(found)} commands; cold: slowest {max((row.cold for row in found), default=0):.1f} s")

@@ -12,12 +12,12 @@ restrictions is at most 0.001).
 from __future__ import annotations
 
 import math
-import time as clock
+import time
 from functools import partial
 from typing import Any
 
 import numpy as np
-from harness import arguments, timed, written
+from harness import arguments, head, show, timed, written
 
 from restrict.base.errors import ResourceLimit
 from restrict.cover.local_lemma import local_lemma
@@ -117,14 +117,14 @@ def duel(name: str, problem: CoverProblem, seed: int) -> list[dict[str, Any]]:
     rows = []
     for solver in ("resample", "greedy", "local", "sat"):
         row: dict[str, Any] = {"instance": name, "inputs": problem.inputs, "pairs": problem.pairs, "solver": solver}
-        start = clock.perf_counter()
+        start = time.perf_counter()
         try:
             found: CoverSolution = solve(problem, solver=solver, seed=seed, time=60 if solver == "sat" else None)
             found.verify()
             row |= {"status": found.status, "uncaptured": int((~found.captured).sum()), "set": found.count}
         except ResourceLimit:
             row |= {"status": "out of time", "uncaptured": None, "set": None}
-        rows.append(row | {"seconds": clock.perf_counter() - start})
+        rows.append(row | {"seconds": time.perf_counter() - start})
     return rows
 
 
@@ -142,29 +142,22 @@ def main() -> None:
     parser.add_argument("--lemma-up-to", type=int, default=1000, help="largest n for the local lemma's threshold")
     options = parser.parse_args()
     measure(50, 5, 0, True)  # compiles the kernels
-    print(
-        "| n | k | greedy | decimate | local | resample (drawn) | q | lemma holds from q | lower | moment | s (local) |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    solvers = ("greedy", "decimate", "local")
+    print(head(("n", "k", *solvers, "resample (drawn)", "q", "lemma holds from q", "lower", "moment", "s (local)")))
     rows = []
     for n in options.n or [1000, 4000]:
         for k in options.k or [10, 20, 40, 80]:
             row = measure(n, k, options.seed, n <= options.lemma_up_to)
             rows.append(row)
-            shares = " | ".join(percent(row[name]) for name in ("greedy", "decimate", "local"))
+            drawn = f"{percent(row['resample'])} ({percent(row['drawn'])})"
             lemma = "not run" if n > options.lemma_up_to else row["lemma_q"] or "never"
-            print(
-                f"| {n} | {k} | {shares} | {percent(row['resample'])} ({percent(row['drawn'])}) | {row['q']:.3g} "
-                f"| {lemma} | {percent(row['lower'])} | {percent(row['moment'])} | {row['local_s']:.1f} |",
-                flush=True,
-            )
-    print(
-        "\n| adversary | inputs | pairs | solver | status | uncaptured | set | s |\n|---|---|---|---|---|---|---|---|"
-    )
+            bounds = percent(row["lower"]), percent(row["moment"]), f"{row['local_s']:.1f}"
+            show((n, k, *(percent(row[name]) for name in solvers), drawn, row["q"], str(lemma), *bounds))
+    print("\n" + head(("adversary", "inputs", "pairs", "solver", "status", "uncaptured", "set", "s")))
     duels = duel("planted clauses", planted_clauses(150, 4.2, options.seed), options.seed)
     duels += duel("planted tribes", planted_tribes(256, options.seed), options.seed)
     for row in duels:
-        print("| " + " | ".join(str(row[key]) for key in row if key != "seconds") + f" | {row['seconds']:.2f} |")
+        show((*(str(row[key]) for key in row if key != "seconds"), f"{row['seconds']:.2f}"))
     written(options.output, {"family": rows, "adversaries": duels})
 
 

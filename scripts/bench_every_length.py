@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from harness import arguments, head, line, written
+from harness import checkpoints, head, of_checkpoints, show, written
 
 from restrict.checker.main import verify
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
@@ -49,17 +49,12 @@ def row(path: Path, seconds: float) -> tuple[str, ...] | None:
 
 def main() -> None:
     """Print the table."""
-    parser = arguments(__doc__, None)
-    parser.add_argument("folder", type=Path, nargs="+")
-    parser.add_argument("--time", type=float, default=60.0, help="seconds for each search")
-    parser.add_argument("--only", default="", help="names that contain this")
-    options, rows = parser.parse_args(), []
+    options, rows = of_checkpoints(__doc__, seconds=60.0).parse_args(), []
     print(head(HEAD), flush=True)
-    for path in sorted(path for folder in options.folder for path in folder.glob("*.safetensors")):
-        found = row(path, options.time) if options.only in path.name else None
-        if found is not None:
+    for path in checkpoints(options):
+        if (found := row(path, options.time)) is not None:
             rows.append(found)
-            print(line(found), flush=True)
+            show(found)
     written(options.output, rows)
 
 

@@ -23,9 +23,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from harness import ROOT, Ended, arguments, command, ended, written
+from harness import ROOT, Ended, arguments, command, ended, head, show, written
 
 ATTACKS = ROOT / "tests" / "corpus" / "attacks"
 CODES = (0, 3, 4, 5)
@@ -251,8 +249,8 @@ def main() -> int:
     parser.add_argument("--attacks", action="store_true", help="the pairs of tests/corpus/attacks instead")
     parser.add_argument("--only", default="", help="shapes whose name has this word")
     options = parser.parse_args()
-    columns = " | ".join(f"{name} exit | s | MiB" for name in ("check", "fast", "show"))
-    print(f"| {'attack' if options.attacks else 'shape'} | {columns} | line |\n|---{'|---:' * 9}|---|")
+    columns = [column for name in ("check", "fast", "show") for column in (f"{name} exit", "s", "MiB")]
+    print(head(("attack" if options.attacks else "shape", *columns, "line")))
     rows, broken = [], 0
     with tempfile.TemporaryDirectory() as name:
         todo = attacks() if options.attacks else large(options.size, options.only, Path(name))
@@ -260,8 +258,8 @@ def main() -> int:
             runs, fine = measured(files, SMALL if options.attacks else LARGE)
             broken += not fine
             line = runs["check"]["line"].replace(str(Path(files[0]).parent) + "/", "")[:60].replace("|", "\\|")
-            numbers = " | ".join(f"{run['exit']} | {run['s']:.1f} | {run['MiB']}" for run in runs.values())
-            print(f"| {shape} | {numbers} | {line}{'' if fine else ' **BROKEN**'} |", flush=True)
+            numbers = [cell for run in runs.values() for cell in (run["exit"], f"{run['s']:.1f}", run["MiB"])]
+            show((shape, *numbers, line + " **BROKEN**" * (not fine)))
             if not fine:
                 print("\n".join(f"  {kind}: {run['line'][:300]}" for kind, run in runs.items()), flush=True)
             rows.append({"shape": shape, **runs})

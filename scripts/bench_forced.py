@@ -9,9 +9,8 @@ the fewest that force the end token's. Every restriction is checked by the trust
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
-from harness import arguments, head, line, written
+from harness import checkpoints, head, of_checkpoints, show, written
 
 from restrict.base.errors import RestrictError
 from restrict.soft.restriction.forced import decision_of, force_decision
@@ -33,20 +32,12 @@ def cells(model: Trained, n: int, seconds: float, label: str | None) -> tuple[st
 
 def main() -> None:
     """Print the table."""
-    parser = arguments(__doc__, None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("-n", type=int, default=149)
-    parser.add_argument("--time", type=float, default=60.0)
-    parser.add_argument("--only", default="")
-    options, rows = parser.parse_args(), []
+    options, rows = of_checkpoints(__doc__, "149", 60.0).parse_args(), []
     print(head(HEAD))
-    for path in sorted(options.folder.glob("*.safetensors")):
-        model = load(path)
-        if len(model.layers) != 1 or options.only not in model.name:
-            continue
-        n = options.n if model.longest is None else min(options.n, model.longest)
-        rows.append([model.name, n, *cells(model, n, options.time, "all"), *cells(model, n, options.time, None)])
-        print(line(rows[-1]), flush=True)
+    for model in (model for model in map(load, checkpoints(options)) if len(model.layers) == 1):
+        for n in (n if model.longest is None else min(n, model.longest) for n in options.n):
+            rows.append([model.name, n, *cells(model, n, options.time, "all"), *cells(model, n, options.time, None)])
+            show(rows[-1])
     written(options.output, rows)
 
 

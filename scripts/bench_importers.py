@@ -11,7 +11,6 @@ program for longer inputs than it knows is left out at that length.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,9 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from harness import arguments, head, line, written
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import arguments, head, show, written
 
 if TYPE_CHECKING:
     from restrict.model.program import Model
@@ -73,7 +70,7 @@ def main() -> None:
                 for target in np.linspace(n - 1, n // 3, options.targets, dtype=int).tolist():
                     if (found := row(path.stem, model, n, target)) is not None:
                         rows.append(found)
-                        print(line(found), flush=True)
+                        show(found)
     written(options.output, rows)
 
 

@@ -17,14 +17,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import harness
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import restrict
 from restrict.checker.account import Meter, Place, Task
@@ -67,16 +65,11 @@ def with_tree(model: restrict.Model, found: restrict.Certificate, leaves: int) -
     for at in range(found.n):
         if at not in taken and 2 ** len(free) < leaves:
             free.append(at)
-    document = json.loads(found.to_bytes())
-    symbols = len(model.alphabet)
-
-    def tree(positions: list[int]) -> dict[str, Any]:
-        if not positions:
-            return {}
-        return {"position": positions[0], "children": [tree(positions[1:]) for _ in range(symbols)]}
-
+    cases: dict[str, Any] = {}
+    for at in reversed(free):
+        cases = {"position": at, "children": [cases] * len(model.alphabet)}
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        Path(file.name).write_text(json.dumps(document | {"cases": tree(free)}))
+        Path(file.name).write_text(json.dumps(json.loads(found.to_bytes()) | {"cases": cases}))
         return restrict.load_certificate(file.name)
 
 
@@ -91,25 +84,24 @@ def verified_time(made: Elaborated) -> float | None:
     """Processor seconds of `restrict-verified`, if it is there."""
     if (program := shutil.which("restrict-verified")) is None:
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder, name) for name in ("program", "proof")]
-        for path, content in zip(paths, made, strict=True):
+    return run_on([program], made).cpu
+
+
+def run_on(words: list[str], contents: Collection[bytes], *more: str, folder: Path = harness.ROOT) -> harness.Ended:
+    """Run a command on files with these contents; it succeeds."""
+    with tempfile.TemporaryDirectory() as place:
+        paths = [Path(place, str(number)) for number, _ in enumerate(contents)]
+        for path, content in zip(paths, contents, strict=True):
             path.write_bytes(content)
-        run = harness.ended([program, *map(str, paths)])
+        run = harness.ended([*words, *map(str, paths), *more], folder=folder)
     assert run.code == 0, run.err
-    return run.cpu
+    return run
 
 
 def present_time(checkout: Path, model: bytes, certificate: bytes, folder: Path) -> tuple[float, str]:
     """Processor seconds of the abstract run of another checkout, and its line."""
-    with tempfile.TemporaryDirectory() as place:
-        paths = [Path(place, name) for name in ("model", "certificate")]
-        for path, content in zip(paths, (model, certificate), strict=True):
-            path.write_bytes(content)
-        command = [sys.executable, "-c", ABSTRACT_RUN, *map(str, paths), str(folder.resolve())]
-        run = harness.ended(command, folder=checkout)
-    assert run.code == 0, run.err
-    seconds, line = run.out.splitlines()
+    words = [sys.executable, "-c", ABSTRACT_RUN]
+    seconds, line = run_on(words, (model, certificate), str(folder.resolve()), folder=checkout).out.splitlines()
     return float(seconds), line
 
 

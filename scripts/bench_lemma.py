@@ -14,17 +14,12 @@ from __future__ import annotations
 
 import json
 import math
-import resource
-import sys
 import time as clock
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
-from harness import arguments, head, line, written
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import Row, arguments, exponent, head, peak, show, timed, written
 
 import restrict
 from restrict.base.errors import NotEstablished
@@ -41,26 +36,13 @@ from restrict.elaboration.check import check
 from restrict.model.restriction import Restriction
 from tests.random_ctransformer import random_ctransformer
 
-Row = dict[str, Any]
 
-
-def exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """The slope of log y against log x."""
-    if len(x) < 2 or min(y) <= 0:
-        return None
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
-
-
-def memory() -> int:
-    """The peak resident memory of this process so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-
-
-def show(rows: list[Row]) -> None:
-    """A Markdown table."""
+def shown(rows: list[Row]) -> list[Row]:
+    """The rows, printed as a Markdown table of four digits."""
     print(head(list(rows[0])))
     for row in rows:
-        print(line(f"{v:.4g}" if isinstance(v, float) else v for v in row.values()), flush=True)
+        show(f"{v:.4g}" if isinstance(v, float) else v for v in row.values())
+    return rows
 
 
 def one_layer(seed: int) -> str:
@@ -87,7 +69,7 @@ def shares(quick: bool, seed: int) -> list[Row]:
                 row[name] = found.count / n if found.captured.all() else None
             row["lower"] = lower_bound(problem).value / n
             rows.append(row)
-    show(rows)
+    shown(rows)
     for k in sorted({row["k"] for row in rows}):
         mine = [row for row in rows if row["k"] == k]
         slope = exponent([r["n"] for r in mine], [r["local"] for r in mine])
@@ -109,19 +91,17 @@ def random_c(model: str, n: int, C: float, seed: int) -> tuple[int, float]:
 
 def certified(model: str, n: int, C: float, seed: int) -> Row:
     """One certificate for all positions, beside a random restriction of the same size."""
-    start = clock.perf_counter()
-    found = certify_all(restrict.load(model), n, free=C, seed=seed)
-    seconds = clock.perf_counter() - start
+    found, seconds = timed(lambda: certify_all(restrict.load(model), n, free=C, seed=seed))
     c, mean = random_c(model, n, C, seed)
     return {"n": n, "C": C, "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean,
             "c/n": found.certificate.c / n, "random c": c, "random mean": mean, "s": seconds,
-            "MiB": memory()}  # fmt: skip
+            "MiB": peak() >> 20}  # fmt: skip
 
 
 def curve(model: str, points: Sequence[tuple[int, float]], seed: int) -> list[Row]:
     """Certificates along a curve, with the exponents of c and of the seconds in n."""
     rows = [certified(model, n, C, seed) for n, C in points]
-    show(rows)
+    shown(rows)
     for C in sorted({row["C"] for row in rows}):
         mine = [row for row in rows if row["C"] == C]
         for what in ("c", "mean", "s"):
@@ -144,12 +124,11 @@ def long(quick: bool, seed: int) -> list[Row]:
     certify_all(restrict.load(one_layer(seed)), 3000, free=0.9)
     rows: list[Row] = []
     for n in (5000, 10000) if quick else (10000, 30000, 100000):
-        start = clock.process_time()
-        found = certify_all(restrict.load(one_layer(seed)), n, free=0.9, seed=seed)
+        once = partial(certify_all, restrict.load(one_layer(seed)), n, free=0.9, seed=seed)
+        found, seconds = timed(once, clock.process_time)
         rows.append({"n": n, "C": 0.9, "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean,
-                     "CPU s": clock.process_time() - start, "MiB": memory()})  # fmt: skip
-    show(rows)
-    return rows
+                     "CPU s": seconds, "MiB": peak() >> 20})  # fmt: skip
+    return shown(rows)
 
 
 def two(quick: bool, seed: int) -> list[Row]:
@@ -180,8 +159,7 @@ def stages(quick: bool, seed: int) -> list[Row]:
                 "lemma": d.lemma is not None and d.lemma.holds,
                 "free": found.restriction.free, "c' (bound)": f"{found.transformer.c} ({found.c_bound})"}  # fmt: skip
         rows.append(row)
-    show(rows)
-    return rows
+    return shown(rows)
 
 
 def tribes(quick: bool, seed: int) -> list[Row]:
@@ -200,8 +178,7 @@ def tribes(quick: bool, seed: int) -> list[Row]:
                              "uncaptured": int((~record.solution.captured).sum()), "set": record.spent,
                              "budget": record.budget, "redraws": record.resamplings,
                              "s": clock.perf_counter() - start})  # fmt: skip
-    show(rows)
-    return rows
+    return shown(rows)
 
 
 def families(quick: bool, seed: int) -> list[Row]:
@@ -214,7 +191,7 @@ def families(quick: bool, seed: int) -> list[Row]:
         ("tribes-trap", 256, 0.3),
     ):
         rows.append({"model": name} | certified(name, n if quick else 2 * n, C, seed))
-    show(rows)
+    shown(rows)
     t = CTransformer.of_model(restrict.load("shared-hubs"), 400).collapse()
     _, record = stage1(t, eta=0.1, C=1)
     print(f"shared-hubs, n = 400, Stage 1: degree {record.degree_before} to {record.degree_after} (bound "
@@ -226,28 +203,23 @@ def families(quick: bool, seed: int) -> list[Row]:
 def methods(quick: bool, seed: int) -> list[Row]:
     """The methods of Theorem 1 on the same models: the lemma by its stages, and the exchange."""
     rows: list[Row] = []
-    cases = [(one_layer(seed), 1000, 0.9), (two_layers(seed), 1000, 0.6)]
-    if not quick:
-        cases = [
-            (one_layer(seed), 1000, 0.9), (one_layer(seed), 10_000, 0.9), (two_layers(seed), 1000, 0.6),
-            (two_layers(seed), 1000, 0.9), (two_layers(seed), 10_000, 0.6), ("shared-hubs", 800, 0.8),
-            ("tribes-trap", 256, 0.3),
-        ]  # fmt: skip
-    for name, n, C in cases:
+    cases = [
+        (one_layer(seed), 1000, 0.9), (two_layers(seed), 1000, 0.6), (one_layer(seed), 10_000, 0.9),
+        (two_layers(seed), 1000, 0.9), (two_layers(seed), 10_000, 0.6), ("shared-hubs", 800, 0.8),
+        ("tribes-trap", 256, 0.3),
+    ]  # fmt: skip
+    for name, n, C in cases[: 2 if quick else None]:
         for method in ("lemma", "exchange"):
             rows.append(measured(name, n, C, method, seed))
             print(rows[-1], flush=True)
-    show(rows)
-    return rows
+    return shown(rows)
 
 
 def measured(name: str, n: int, C: float, method: theorem1.Method, seed: int) -> Row:
     """All positions of one model by one method."""
     model = restrict.load(name)
     certify_all(model, 200, free=C, method=method)
-    start = clock.process_time()
-    found = certify_all(model, n, free=C, method=method, seed=seed)
-    seconds = clock.process_time() - start
+    found, seconds = timed(partial(certify_all, model, n, free=C, method=method, seed=seed), clock.process_time)
     k = ", ".join(str(step.stage2.k) for step in found.stages) or "-"
     return {"model": name.replace("random:", ""), "n": n, "C": C, "method": method, "k": k,
             "free": found.certificate.free, "c": found.certificate.c, "mean": found.mean, "CPU s": seconds}  # fmt: skip
@@ -262,18 +234,15 @@ def symbols(quick: bool, seed: int) -> list[Row]:
     rows: list[Row] = []
     for count, n in ((50, 200), (100, 200)) if quick else ((50, 500), (50, 2000), (100, 500), (1000, 60)):
         model = restrict.load(one_layer(seed) + f",symbols={count}")
-        start, cpu = clock.perf_counter(), clock.process_time()
-        found = certify_all(model, n, free=0.9, seed=seed)
-        seconds, cpu_seconds, checked = clock.perf_counter() - start, clock.process_time() - cpu, clock.process_time()
-        if n <= CHECKED:
-            check(model, found.certificate, fast=True)
-        fast = clock.process_time() - checked if n <= CHECKED else None
+        once = partial(timed, partial(certify_all, model, n, free=0.9, seed=seed))
+        (found, seconds), cpu = timed(once, clock.process_time)
+        again = partial(check, model, found.certificate, fast=True)
+        fast = timed(again, clock.process_time)[1] if n <= CHECKED else None
         rows.append({"symbols": count, "n": n, "free": found.certificate.free, "c": found.certificate.c,
-                     "mean": found.mean, "s": seconds, "CPU s": cpu_seconds,
-                     "check --fast CPU s": fast, "MiB": memory()})  # fmt: skip
+                     "mean": found.mean, "s": seconds, "CPU s": cpu,
+                     "check --fast CPU s": fast, "MiB": peak() >> 20})  # fmt: skip
         print(rows[-1], flush=True)
-    show(rows)
-    return rows
+    return shown(rows)
 
 
 SECTIONS: dict[str, Callable[[bool, int], list[Row]]] = {

@@ -10,10 +10,9 @@ all words, or with --logits any logit (halving stops after so many seconds); pro
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from statistics import median
 
-from harness import arguments, head, line, written
+from harness import checkpoints, head, of_checkpoints, show, written
 
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence.attention import attention_influence
@@ -23,21 +22,14 @@ from restrict.soft.influence.pairs import changes_of
 
 def main() -> None:
     """Print the table."""
-    parser = arguments(__doc__, None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("-n", default="16,64,149")
-    parser.add_argument("--only", default="")
+    parser = of_checkpoints(__doc__, "16,64,149")
     parser.add_argument("--logits", type=float, metavar="SECONDS")
     options = parser.parse_args()
-    lengths = [int(n) for n in options.n.split(",")]
-    print(head(["model", *(column for n in lengths for column in (f"n = {n}: bound / attained", "s"))]))
+    print(head(["model", *(column for n in options.n for column in (f"n = {n}: bound / attained", "s"))]))
     quotients, rows = [], []
-    for path in sorted(options.folder.glob("*.safetensors")):
-        model = opened(str(path))
-        if options.only not in model.name or len(model.layers) != 1:
-            continue
+    for model in (model for model in map(opened, map(str, checkpoints(options))) if len(model.layers) == 1):
         rows.append([model.name])
-        for n in lengths:
+        for n in options.n:
             begin = time.process_time()
             changes = changes_of(model, n)
             if options.logits is None:
@@ -48,7 +40,7 @@ def main() -> None:
             quotients.append(quotient)
             rows[-1].append(f"{found.bound:.4g} / {found.attained:.4g} = {quotient:.4f}")
             rows[-1].append(f"{time.process_time() - begin:.1f}")
-        print(line(rows[-1]), flush=True)
+        show(rows[-1])
     written(options.output, rows)
     near = sum(quotient <= 1.5 for quotient in quotients)
     told = f"median {median(quotients):.4f}, largest {max(quotients):.4f}"

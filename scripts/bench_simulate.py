@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from harness import ROOT, arguments, timed
-
-sys.path.insert(0, str(ROOT))
+from harness import arguments, least_share, timed
 
 from restrict.model.source import load
 from restrict.simulate.floating import UNITS
@@ -73,13 +70,12 @@ def smallest_factor(compiled: Compiled, words: Words, exhaustive: bool, steps: i
     """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
     ``compiled``: at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. In (0, 1], up to
     ``2^-steps``: exact (up to rounding) on all words, else an estimate from below."""
-    low, high = 0.0, 1.0
-    for _ in range(steps):
-        middle = (low + high) / 2
-        found = measure(compiled, words, exhaustive, soft=sharpened(compiled.soft, middle))
-        fine = found.error <= compiled.epsilon and not found.wrong
-        low, high = (low, middle) if fine else (middle, high)
-    return high
+
+    def works(share: float) -> bool:
+        found = measure(compiled, words, exhaustive, soft=sharpened(compiled.soft, share))
+        return found.error <= compiled.epsilon and not found.wrong
+
+    return least_share(works, steps)
 
 
 class Softened(NamedTuple):
@@ -230,14 +226,13 @@ def least_of_program(program: SRaspProgram, length: int, sample: Words | None = 
     words = np.indices((len(program.alphabet),) * length).reshape(length, -1).T if sample is None else sample
     truth = np.array([run(program, [program.alphabet[a] for a in word])[program.output] for word in words]) > 0
     found = budget.sharpness(length + 1, EPSILON)
-    low, high = 0.0, found.scale
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        soft = by_softmax(hard, replace(found, scale=1.0), f"*{middle!r}")
+
+    def works(share: float) -> bool:
+        soft = by_softmax(hard, replace(found, scale=1.0), f"*{share * found.scale!r}")
         off, logit = deviation(soft, budget.raw, words)
-        fine = off <= EPSILON and bool(((logit > 0) == truth).all())
-        low, high = (low, middle) if fine else (middle, high)
-    return found.scale, high
+        return off <= EPSILON and bool(((logit > 0) == truth).all())
+
+    return found.scale, found.scale * least_share(works)
 
 
 def growth() -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from harness import arguments, head, line, written
+from harness import checkpoints, head, of_checkpoints, show, written
 
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.graph import Graph, graph_of, task_language
@@ -131,18 +131,12 @@ def searches(path: Path, n: int) -> tuple[Graph, list[Search]]:
 
 def main() -> None:
     """Print the table."""
-    parser = arguments(__doc__, None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("-n", default="8,30,100")
-    parser.add_argument("--only", default="", help="names that contain one of these, separated by commas")
-    options, table = parser.parse_args(), []
+    options, table = of_checkpoints(__doc__, "8,30,100").parse_args(), []
     OPTIONS.cells = CELLS
     print("ways: " + ", ".join(WAYS))
     print(head(("model", "n", "cases", "radius", "decided", "seconds")), flush=True)
-    for path in sorted(options.folder.glob("*.safetensors")):
-        if not any(part in path.name for part in options.only.split(",")) or len(load(path).layers) != 1:
-            continue
-        for n in map(int, options.n.split(",")):
+    for path in (path for path in checkpoints(options) if len(load(path).layers) == 1):
+        for n in options.n:
             graph, ways = searches(path, n)
             keys = [key for key in graph.cases(n + len(graph.delta)) if key[0] == n]
             ways[-1].case(keys[0])  # kernels are compiled before the clock runs
@@ -150,7 +144,7 @@ def main() -> None:
             cells = (" / ".join(f"{x:.2g}" for x, _, _ in rows), " / ".join(str(x) for _, x, _ in rows),
                      " / ".join(f"{x:.1f}" for _, _, x in rows))  # fmt: skip
             table.append((path.name.removesuffix(".safetensors"), n, len(keys), *cells))
-            print(line(table[-1]), flush=True)
+            show(table[-1])
     written(options.output, table)
 
 

@@ -9,14 +9,13 @@ does not change; ``--quick`` does less of everything.
 from __future__ import annotations
 
 import pickle
-import resource
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness import arguments, timed, written
+from harness import arguments, spent, timed, written
 
 from restrict.sweep.items import Item, Outcome
 from restrict.sweep.run import Engine, run_items
@@ -34,31 +33,24 @@ SPIN = 0.1
 
 def spin(item: Item) -> Outcome:
     """Compute for :data:`SPIN` seconds of CPU time; the row of a certificate's size, with a file of that size."""
-    begin, start, x = time.perf_counter(), time.process_time(), 0
+    begin, start = time.perf_counter(), time.process_time()
     while time.process_time() - start < SPIN:
-        x += 1
-    name = f"{item.identity}.cert"
-    row = {
-        "ok": True, "fixed_count": x % 7, "provenance": {"engine": "x" * 200}, "certificate": name,
-        "seconds": time.perf_counter() - begin,
-    }  # fmt: skip
-    return Outcome(item.row | row, {name: b"x" * 2000})
+        pass
+    return at_once(item, fixed_count=3, seconds=time.perf_counter() - begin)
 
 
 def wait(item: Item) -> Outcome:
     """The same, waiting instead of computing."""
-    begin, name = time.perf_counter(), f"{item.identity}.cert"
+    begin = time.perf_counter()
     time.sleep(SPIN)
-    row = {"ok": True, "fixed_count": 3, "provenance": {"engine": "x" * 200}, "certificate": name}
-    return Outcome(item.row | row | {"seconds": time.perf_counter() - begin}, {name: b"x" * 2000})
+    return at_once(item, fixed_count=3, seconds=time.perf_counter() - begin)
 
 
-def at_once(item: Item) -> Outcome:
+def at_once(item: Item, **more: Any) -> Outcome:
     """A row and its file without work."""
     name = f"{item.identity}.cert"
-    return Outcome(
-        item.row | {"ok": True, "provenance": {"engine": "x" * 200}, "certificate": name}, {name: b"x" * 2000}
-    )
+    row = {"ok": True, "provenance": {"engine": "x" * 200}, "certificate": name, **more}
+    return Outcome(item.row | row, {name: b"x" * 2000})
 
 
 def items(folder: Path, count: int) -> tuple[Item, ...]:
@@ -87,12 +79,6 @@ def cpu(do: Callable[[], Any], count: int) -> float:
     return 1000 * timed(do, time.process_time)[1] / count
 
 
-def children() -> float:
-    """Processor seconds of all processes that this one started and that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def parts(folder: Path, count: int) -> None:
     """What the overhead of an item consists of."""
     some = items(folder, count)
@@ -102,8 +88,8 @@ def parts(folder: Path, count: int) -> None:
     back = cpu(lambda: [pickle.loads(pickle.dumps(outcome)) for _ in some], count)
     here = cpu(lambda: run_items(some, folder / "here.jsonl", Engine(0), function=at_once), count)
     pool = cpu(lambda: run_items(some, folder / "pool.jsonl", Engine(1), function=at_once), count)
-    _, less = timed(lambda: run_items(some[: count // 2], folder / "less.jsonl", Engine(1), function=at_once), children)
-    _, more = timed(lambda: run_items(some, folder / "more.jsonl", Engine(1), function=at_once), children)
+    _, less = timed(lambda: run_items(some[: count // 2], folder / "less.jsonl", Engine(1), function=at_once), spent)
+    _, more = timed(lambda: run_items(some, folder / "more.jsonl", Engine(1), function=at_once), spent)
     worker = 1000 * (more - less) / (count - count // 2)
     print(f"an item is {size[0]} bytes on its way to a worker, its row and certificate {size[1]} on their way back")
     print(f"CPU for an item: {pool:.2f} ms of the process that writes rows (of it {here:.2f} ms for the row and its "

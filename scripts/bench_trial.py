@@ -16,12 +16,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
-from harness import arguments, written
+from harness import ROOT, arguments, written
 
-ROOT = Path(__file__).resolve().parent.parent
 INSTANCES = ROOT / "instances"
 HAHN = "random:layers=3,heads=3,states=8,seed=1"
 COMMANDS = [

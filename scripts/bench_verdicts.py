@@ -7,23 +7,20 @@ configuration says was right on samples, the verdict (right, a wrong word, or op
 certificate, seconds of the trusted check (both of processor time). Every certificate is checked. ``--float32`` prints
 instead up to where the model is right as run, with the margin that is nearest to its rounding. ``--command`` runs the
 command ``restrict soft verify`` instead, and prints the time of all of it, from its start to the checker's line: that
-of all its processes, and that on the clock. ``--jobs N``: that many processes at once; ``--json FILE`` writes the rows.
+of all its processes, and that on the clock. ``--jobs N``: that many processes at once; ``-o FILE`` writes the rows.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
-import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext, suppress
-from multiprocessing import get_context
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness import head, line, written
+import harness
+from harness import checkpoints, ended, head, of_checkpoints, shared_out, show, written
 
 from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
@@ -93,66 +90,48 @@ def as_run(path: Path, n: int, seconds: float) -> dict[str, Any]:
 
 def command(path: Path, n: int, seconds: float) -> dict[str, Any]:
     """One checkpoint: the command as people give it."""
-
-    def spent() -> float:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    begin, start, words = (
-        spent(),
-        time.perf_counter(),
-        ["soft", "verify", str(path), "-n", str(n), "--time", str(seconds)],
-    )
-    done = subprocess.run([sys.executable, "-m", "restrict", *words], capture_output=True, text=True, check=False)
-    line_ = ([""] + [text for text in done.stdout.splitlines() if text.startswith("s ")])[-1]
-    status = {0: "right", 3: "wrong"}.get(done.returncode, "open")
+    done = ended(harness.command("soft", "verify", str(path), "-n", str(n), "--time", str(seconds)))
+    said = [text for text in done.out.splitlines() if text.startswith("s ")]
     return {
-        "model": path.stem, "status": status, "checked": "", "exit code": done.returncode,
-        "processor s": round(spent() - begin, 1), "wall s": round(time.perf_counter() - start, 1), "line": line_[:40],
+        "model": path.stem, "status": {0: "right", 3: "wrong"}.get(done.code, "open"), "checked": "",
+        "exit code": done.code, "processor s": round(done.cpu, 1), "wall s": round(done.seconds, 1),
+        "line": (said or [""])[-1][:40],
     }  # fmt: skip
 
 
-def told(work: tuple[Path, int, float, Any]) -> dict[str, Any]:
-    """A row, or why there is none; what is right as run where there is no share of samples."""
+def told(work: tuple[Path, int, float, Any], kind: str) -> dict[str, Any]:
+    """A row of a kind of table, or why there is none."""
     try:
-        return as_run(*work[:3]) if work[3] is None else row(*work)
+        return command(*work[:3]) if kind == "command" else as_run(*work[:3]) if kind == "float32" else row(*work)
     except RestrictError as error:
         return {"model": work[0].stem, "status": "refused", "checked": "", "verdict": str(error)}
 
 
 def main() -> int:
     """The table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("-n", type=int, default=100)
-    parser.add_argument("--time", type=float, default=60.0)
-    parser.add_argument("--json", type=Path)
+    parser = of_checkpoints(__doc__, "100", 60.0)
     parser.add_argument("--layers", type=int, default=1)
-    parser.add_argument("--only", default="", help="parts of names, separated by commas")
-    parser.add_argument("--float32", action="store_true", help="what is right as run, without the check")
-    parser.add_argument("--command", action="store_true", help="the whole command, and its time")
+    kinds = parser.add_mutually_exclusive_group()
+    for flag, what in (("float32", "what is right as run, without the check"), ("command", "the whole command")):
+        kinds.add_argument(f"--{flag}", dest="kind", action="store_const", const=flag, default="", help=what)
     parser.add_argument("--jobs", type=int, default=1)
     chosen, work, rows = parser.parse_args(), [], []
-    parts = chosen.only.split(",")
-    for path in sorted(p for p in chosen.folder.glob("*.safetensors") if any(part in p.name for part in parts)):
+    for path in checkpoints(chosen):
         config = read_config(path.with_name(path.stem + ".config.json"))
         if config.get("n_layer") == chosen.layers:
-            sampled = None if chosen.float32 else config.get("sampled", {}).get("prefixes_right", "-")
-            work.append((path, chosen.n, chosen.time, sampled))
-    columns = AS_RUN if chosen.float32 else COMMAND if chosen.command else HEAD
+            sampled = config.get("sampled", {}).get("prefixes_right", "-")
+            work += [(path, n, chosen.time, sampled) for n in chosen.n]
+    columns = {"float32": AS_RUN, "command": COMMAND, "": HEAD}[chosen.kind]
     print(head(columns), flush=True)
-    pool = ProcessPoolExecutor(chosen.jobs, get_context("spawn")) if chosen.jobs > 1 else None
-    made = map(command, *zip(*(w[:3] for w in work), strict=True)) if chosen.command and work else None
-    with pool or nullcontext():
-        for found in made or (pool.map(told, work) if pool else map(told, work)):
-            rows.append(found)
-            print(line(str(found.get(key, "-"))[:40] for key in columns), flush=True)
-            if found["checked"].startswith("refused"):
-                print(found["checked"], file=sys.stderr, flush=True)
-    written(chosen.json, rows)
+    for found in shared_out(partial(told, kind=chosen.kind), work, chosen.jobs):
+        rows.append(found)
+        show(str(found.get(key, "-"))[:40] for key in columns)
+        if found["checked"].startswith("refused"):
+            print(found["checked"], file=sys.stderr, flush=True)
+    written(chosen.output, rows)
     decided = sum(found["status"] in ("right", "wrong") for found in rows)
     refused = sum(found["checked"].startswith("refused") for found in rows)
-    print(f"{decided} of {len(rows)} decided at n = {chosen.n}; {refused} certificates refused")
+    print(f"{decided} of {len(rows)} decided at n = {', '.join(map(str, chosen.n))}; {refused} certificates refused")
     return 1 if refused else 0
 
 

@@ -10,13 +10,10 @@ models for every k up to the optimum are compared with the optimum, which is kno
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import arguments, operators, written
 
 
 def every_k(first: int, seeds: int, lengths: list[int]) -> bool:
@@ -42,7 +39,7 @@ def main() -> None:
     """Sweep and print the table; exit 1 where a false bound was accepted."""
     from tests.bound_mutations import sweep
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("--mutants", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every-k", type=int, default=0, metavar="SEEDS", help="the comparison for every k instead")
@@ -51,14 +48,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.every_k:
         sys.exit(0 if every_k(options.first, options.every_k, options.n) else 1)
-    counts = sweep(np.random.default_rng(options.seed), options.mutants)
-    print("| operator | mutants | rejected | accepted and true | accepted and false |")
-    print("| --- | ---: | ---: | ---: | ---: |")
-    for name, row in sorted(counts.items()):
-        print(f"| {name} | " + " | ".join(map(str, row)) + " |")
-    total = [sum(row[t] for row in counts.values()) for t in range(4)]
-    print("| total | " + " | ".join(map(str, total)) + " |")
-    sys.exit(1 if total[3] else 0)
+    outcome = sweep(np.random.default_rng(options.seed), options.mutants)
+    print(operators(outcome.rows().items()))
+    written(options.output, outcome.rows())
+    sys.exit(int(bool(outcome.faults)))
 
 
 if __name__ == "__main__":

@@ -16,12 +16,11 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import ROOT, head, line
 
-ROOT = Path(__file__).resolve().parent.parent
 PROCESSES = 2
 
 
@@ -64,9 +63,9 @@ def table(parts: list[Sampled]) -> str:
     cases, failed, seconds = (
         sum((getattr(part, of) for part in parts), Counter[str]()) for of in ("cases", "failed", "seconds")
     )
-    rows = [f"| {n} | {k} | {failed[n]} | {seconds[n]:.0f} |" for n, k in cases.items()]
-    whole = f"| all | {cases.total()} | {failed.total()} | {seconds.total():.0f} |"
-    return "\n".join(["| test | cases | failed | processor seconds |", "|---|---|---|---|", *rows, whole])
+    rows = [(n, k, failed[n], f"{seconds[n]:.0f}") for n, k in cases.items()]
+    whole = ("all", cases.total(), failed.total(), f"{seconds.total():.0f}")
+    return "\n".join([head(("test", "cases", "failed", "processor seconds")), *map(line, [*rows, whole])])
 
 
 def main() -> int:

@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import multiprocessing
-import resource
 import signal
 import subprocess
 import sys
@@ -37,8 +35,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import peak, written
 
 from restrict.base.errors import RestrictError
 from restrict.checker import main as checker
@@ -143,11 +140,6 @@ def alone(trial: Trial, folder: Path, kind: Kind) -> str | None:
     if lines != ((1, 0) if done.returncode == 0 else (0, 1)):
         return f"exit {done.returncode} with {lines[0]} + {lines[1]} lines"
     return f"exit {done.returncode}" if done.returncode else "verified"
-
-
-def peak() -> int:
-    """The most bytes that this process has had in memory."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def outcome(trial: Trial, kind: Kind, folder: Path, turn: int = 0) -> tuple[str, str | None]:
@@ -313,16 +305,11 @@ def joined(totals: dict[str, Tally]) -> Tally:
 
 def document(totals: dict[str, Tally], options: argparse.Namespace, seconds: float) -> dict[str, Any]:
     """The counts as JSON."""
-    found = {
-        name: {
-            "mutants": tally.mutants(),
-            **{column: tally.counts[column] for column in (*COLUMNS, *ORIGINALS)},
-            "processor seconds": round(tally.seconds, 2),
-            "slowest": round(tally.slowest, 3),
-            "failures": [wrong for wrong, _ in tally.failures],
-        }
-        for name, tally in totals.items()
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for name, tally in totals.items():
+        found[name] = {"mutants": tally.mutants()} | {key: tally.counts[key] for key in (*COLUMNS, *ORIGINALS)}
+        found[name] |= {"processor seconds": round(tally.seconds, 2), "slowest": round(tally.slowest, 3)}
+        found[name]["failures"] = [wrong for wrong, _ in tally.failures]
     return {"seed": options.seed, "seconds": round(seconds, 1), "jobs": options.jobs, "kinds": found}
 
 
@@ -412,8 +399,7 @@ def main() -> int:
             signal.signal(number, handler)
     seconds = time.monotonic() - start
     print(table(totals, seconds))
-    if options.output:
-        options.output.write_text(json.dumps(document(totals, options, seconds), indent=1) + "\n")
+    written(options.output, document(totals, options, seconds))
     return 1 if joined(totals).failures else 0
 
 

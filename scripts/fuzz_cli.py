@@ -34,7 +34,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, NoReturn
 
-ROOT = Path(__file__).resolve().parent.parent
+import click
+from harness import ROOT
+
+from restrict.cli.main import cli
+
 CODES = {0, 2, 3, 4, 5, 130}
 SLOW = 20
 """Seconds after which a line is interrupted."""
@@ -86,134 +90,7 @@ OUTPUTS = [
 ]  # fmt: skip
 
 
-class Option(NamedTuple):
-    """A parameter: its flag (``None`` for a positional one), where its values come from, and how often it is given."""
-
-    flag: str | None
-    values: list[str] | None
-    often: float
-
-
-N, SEED, TIME = (
-    Option("-n", ["5", "6", "9", "5", "7", "30", *NUMBERS], 0.97),
-    Option("--seed", NUMBERS, 0.2),
-    Option("--time", SECONDS, 0.4),
-)
-STATES = Option("--states", ["100", "1000", "5", "50", *NUMBERS], 0.1)
-MODEL, OUT, JSON = Option(None, MODELS, 0.98), Option("-o", OUTPUTS, 0.4), Option("--json", None, 0.2)
-TARGET = Option("--target", ["last", "all", "3", "x", "-1", "99", "\u0663", ""], 0.25)
-FAST, VERIFIED = Option("--fast", None, 0.1), Option("--verified", None, 0.05)
-EXPORT = Option("--export", ["out.hoa", "out.smv", "out.dot", "out.x", "folder"], 0.1)
-COMMANDS: dict[str, list[Option]] = {
-    "certify": [
-        MODEL, N, TARGET, Option("-c", NUMBERS, 0.2), Option("--free", SHARES, 0.2), OUT, SEED, TIME, JSON,
-        Option("--restriction", RESTRICTIONS, 0.2), Option("--exact", None, 0.1), Option("--pareto", None, 0.1),
-        Option("--trace", None, 0.1), Option("--frog", None, 0.02), Option("--all-lengths", None, 0.05), STATES,
-        Option("--method", ["auto", "lemma", "exchange", "repeating", "frog"], 0.05),
-        Option("--lower-bound", None, 0.05), Option("--cost", None, 0.05), FAST, VERIFIED,
-        Option("--label", ["accept", "reject", "frog", "", "\udcff"], 0.1),
-    ],
-    "automaton": [MODEL, STATES, OUT, Option("--dot", OUTPUTS, 0.2), EXPORT, JSON],
-    "verify": [
-        MODEL, Option("-L", LANGUAGES, 0.7), Option("--equals", MODELS, 0.3), Option("--from", NUMBERS, 0.2), STATES,
-        OUT, JSON,
-    ],
-    "lower-bound": [MODEL, N, Option("-k", NUMBERS, 0.4), TARGET, OUT, SEED, TIME, JSON, FAST, VERIFIED],
-    "check": [
-        MODEL, Option(None, CERTIFICATES, 0.97), Option("--fast", None, 0.3), Option("--limit", NUMBERS, 0.3),
-        Option("--kernel", None, 0.2), Option("--verified", None, 0.1), JSON,
-    ],
-    "explain": [
-        MODEL, Option("--input", WORDS, 0.97), TARGET, Option("--exact", None, 0.3), Option("--all", NUMBERS, 0.3),
-        Option("--pin", NUMBERS, 0.2), Option("--weight", ["1=2", "1", "=", "1=0", "9=9", "1=99999999999", "x=y"], 0.2),
-        TIME, SEED, OUT, JSON,
-    ],
-    "refute": [
-        MODEL, Option("-L", LANGUAGES, 0.97), N, TARGET, Option("-c", NUMBERS, 0.2), Option("--exact", None, 0.2),
-        SEED, TIME, OUT, JSON, Option("--all-lengths", None, 0.05), STATES, FAST, VERIFIED,
-    ],
-    "run": [MODEL, Option(None, WORDS, 0.9), JSON],
-    "show": [Option(None, CERTIFICATES, 0.97), Option("--model", MODELS, 0.4), JSON],
-    "tighten": [MODEL, Option(None, CERTIFICATES, 0.97), Option("--proofs", OUTPUTS, 0.2), TIME, JSON],
-    "new": [MODEL, OUT, Option("--list", None, 0.1), JSON],
-    "language": [
-        Option(None, LANGUAGES, 0.97), N, Option("--pre", ["first=20%:0", "0:1", "x", "first=999%:0", ""], 0.2), JSON,
-        Option("--list", None, 0.05), Option("--classes", None, 0.2), EXPORT,
-        Option("--table", ["grid.toml", "broken.json", "binary.json", "folder", "none.json"], 0.05),
-    ],
-    "compile": [
-        Option(None, FORMULAS, 0.97),
-        Option("--alphabet", ["0,1", "0 1", "1,0", "0,1,2", "", "0,0", "\u00e9,1", ",", "a" * 5000], 0.97),
-        Option("--at", ["last", "first", "every", "x"], 0.2), Option("--name", WORDS, 0.2),
-        Option("--verify", ["1", "3", "-1", "x"], 0.2), Option("-L", LANGUAGES, 0.1), OUT, JSON,
-        Option("--to", ["ltl", "ltlf", "soft", "soft", "soft", "x"], 0.2), Option("--decoder", None, 0.1),
-        Option("--how", ["positions", "temperature", "x"], 0.1), Option("-n", NUMBERS, 0.1),
-    ],
-    "import": [
-        Option(None, ["transformer-program", "b-rasp", "weights", "frog"], 0.97), Option(None, CERTIFICATES, 0.97),
-        Option("--weights", CERTIFICATES, 0.2), Option("--limit", NUMBERS, 0.2), OUT, JSON,
-        Option("--embeddings", CERTIFICATES, 0.1), Option("--self", ["trained", "printed", "x"], 0.1),
-        Option("--position", ["every", "last", "x"], 0.1),
-    ],
-    "bounds": [
-        Option("-L", ["1", "2", *NUMBERS], 0.97), Option("-H", ["1", "2", *NUMBERS], 0.97), Option("-C", SHARES, 0.97),
-        Option("--alphabet", NUMBERS, 0.2), Option("--paper", None, 0.2), Option("--inequalities", None, 0.2), JSON,
-    ],
-    "elaborate": [MODEL, Option(None, CERTIFICATES, 0.97), OUT, JSON],
-    "report": [
-        Option(None, CERTIFICATES, 0.97), OUT, Option("--model", MODELS, 0.4), Option("--stages", None, 0.2), JSON,
-    ],
-    "simulate": [
-        MODEL, N, Option("--epsilon", EPSILONS, 0.4), Option("--samples", NUMBERS, 0.4), SEED, OUT,
-        Option("--torch", OUTPUTS, 0.2), JSON,
-    ],
-    "sweep": [
-        Option(None, ["grid.toml", "good.json", "broken.json", "binary.json", "folder", "pipe", "none.json"], 0.97),
-        OUT, Option("--jobs", ["0", "0", "0", "0", "-1", "x", "9" * 26], 1), Option("--retry", None, 0.2),
-        Option("--recheck", None, 0.3), Option("--fast", None, 0.2), JSON,
-    ],
-    "soft certify": [
-        Option(None, SOFT, 0.98), N, Option("--epsilon", EPSILONS, 0.97), Option("--quantity", ["margin", "x"], 0.2),
-        Option("--fix", ["3:1", "1:0,2:1", "3:9", ":", "-1:0", "99:0", "\u0663:1", ""], 0.2),
-        Option("--position", NUMBERS, 0.1), Option("--time", ["0.2", "0.1", "0.3", "0", *SECONDS], 1),
-        Option("--no-recheck", None, 0.2), SEED, OUT, JSON, Option("--label", ["all", "greatest", "0", "x"], 0.1),
-        Option("--inputs", LANGUAGES, 0.1),
-    ],
-    "soft check": [Option(None, SOFT, 0.98), Option(None, ["s.json", *CERTIFICATES], 0.97), JSON],
-    "soft cross-entropy": [
-        Option(None, SOFT, 0.98), Option("-L", ["parity", "2dyck", "x", ""], 0.97), N, Option("-p", EPSILONS, 0.3),
-        Option("--samples", NUMBERS, 0.5), SEED, JSON,
-    ],
-    "soft export": [Option(None, SOFT, 0.98), N, Option("-o", OUTPUTS, 0.9), Option("--float64", None, 0.3), JSON],
-    "soft import": [
-        Option(None, [*TRAINED, *CERTIFICATES], 0.98), Option("-o", OUTPUTS, 0.9),
-        Option("--weights", [*OUTPUTS, "w.safetensors"], 0.3),
-        Option("--config", ["trained.config.json", *CERTIFICATES], 0.3), Option("--compare", CERTIFICATES, 0.1),
-        Option("--tolerance", SHARES, 0.1), Option("--layout", ["gpt2", "torch", "transformer-lens", "x"], 0.3),
-        Option("--heads", NUMBERS, 0.2), Option("--alphabet", WORDS, 0.2), Option("--labels", WORDS, 0.1),
-        Option("--start-marker", WORDS, 0.1), Option("--end-marker", WORDS, 0.1), Option("--never", WORDS, 0.1),
-        Option("--norm-first", None, 0.1), Option("--causal", None, 0.1), Option("--place", ["last", "x"], 0.1),
-        Option("--read-out", ["label", "set", "x"], 0.1), Option("--activation", ["relu", "gelu", "x"], 0.1),
-        Option("--eps", EPSILONS, 0.1), Option("--positions", ["none", "x"], 0.1), Option("--offset", NUMBERS, 0.1),
-        Option("--names", ["embedding=e", "embedding=", "=", "x=y", "embedding=e,embedding=f", ""], 0.1), JSON,
-    ],
-    "soft influence": [
-        Option(None, SOFT, 0.98), N, Option("--samples", NUMBERS, 0.8), Option("--logit", None, 0.2),
-        Option("--matrix", None, 0.2), Option("--pairs", None, 0.2), Option("--inputs", LANGUAGES, 0.1),
-        Option("--time", ["0.5", "0.2", "1", "0.1", *SECONDS], 1), SEED, JSON,
-    ],
-    "soft run": [Option(None, SOFT, 0.98), Option(None, WORDS, 0.97), Option("--float32", None, 0.2), JSON],
-    "soft verify": [
-        Option(None, TRAINED, 0.98), Option("-L", LANGUAGES, 0.3), Option("-n", ["3", "4", "5", "2", *NUMBERS], 0.9),
-        Option("--all-lengths", None, 0.3), Option("--equals", [*FORMULAS, *MODELS], 0.2),
-        Option("--inputs", LANGUAGES, 0.2), Option("--label", ["0", "<eos>", "x", ""], 0.1),
-        Option("--read-out", ["next-set", "membership", "next", "greatest", "tags", "x"], 0.3),
-        Option("--offset", NUMBERS, 0.1), Option("--time", ["0.5", "0.2", "1", "0.1", *SECONDS], 1),
-        Option("--no-recheck", None, 0.2), Option("--certificate", ["verdict.json", "missing.json"], 0.1), OUT, JSON,
-    ],
-    "soft write": [Option(None, SOFT, 0.98), Option("-o", OUTPUTS, 0.9), JSON],
-    "frog": [MODEL],
-}  # fmt: skip
+TARGETS = ["last", "all", "3", "x", "-1", "99", "\u0663", ""]
 LEFT_OUT = {
     "warm-up": "compiles every kernel, and reads nothing",
     "--figure": "needs a package of its own",
@@ -222,6 +99,87 @@ LEFT_OUT = {
     "--jobs": "starts processes; a sweep has it with 0, which starts none",
 }
 """Commands and options that no line has, and why."""
+TYPES = {
+    "integer": NUMBERS, "seconds": SECONDS, "fraction": SHARES, "float range": SHARES, "epsilon": EPSILONS,
+    "target": TARGETS, "file": OUTPUTS, "directory": OUTPUTS, "path": CERTIFICATES,
+}  # fmt: skip
+GRIDS = ["grid.toml", "good.json", "broken.json", "binary.json", "folder", "pipe", "none.json"]
+VALUES = {
+    "model": MODELS, "--model": MODELS, "generator": MODELS, "soft model": SOFT, "soft verify model": TRAINED,
+    "verify --equals": MODELS, "soft verify --equals": [*FORMULAS, *MODELS], "spec": GRIDS, "--table": GRIDS,
+    "word": WORDS, "words": WORDS, "--input": WORDS, "--name": WORDS, "formula": FORMULAS,
+    "-o": OUTPUTS, "-L": LANGUAGES, "name": LANGUAGES, "--inputs": LANGUAGES,
+    "soft cross-entropy -L": ["parity", "2dyck", "x", ""],
+    "-n": ["5", "6", "9", "5", "7", "30", *NUMBERS], "soft verify -n": ["3", "4", "5", "2", *NUMBERS],
+    "--states": ["100", "1000", "5", "50", *NUMBERS], "sweep --jobs": ["0", "0", "0", "0", "-1", "x", "9" * 26],
+    "soft --time": ["0.2", "0.1", "0.3", "0.5", *SECONDS], "-p": EPSILONS, "--epsilon": EPSILONS, "--eps": EPSILONS,
+    "bounds -L": ["1", "2", *NUMBERS], "bounds -H": ["1", "2", *NUMBERS], "bounds -C": SHARES,
+    "--export": ["out.hoa", "out.smv", "out.dot", "out.x", "folder"], "--restriction": RESTRICTIONS,
+    "--label": ["accept", "reject", "frog", "", "\udcff"], "soft --label": ["all", "greatest", "0", "<eos>", "x", ""],
+    "--weight": ["1=2", "1", "=", "1=0", "9=9", "1=99999999999", "x=y"],
+    "--pre": ["first=20%:0", "0:1", "x", "first=999%:0", ""], "--verify": ["1", "3", "-1", "x"],
+    "--alphabet": ["0,1", "0 1", "1,0", "0,1,2", "", "0,0", "\u00e9,1", ",", "a" * 5000],
+    "bounds --alphabet": NUMBERS, "--fix": ["3:1", "1:0,2:1", "3:9", ":", "-1:0", "99:0", "\u0663:1", ""],
+    "soft certificate": ["s.json", *CERTIFICATES], "soft verify --certificate": ["verdict.json", "missing.json"],
+    "soft import file": [*TRAINED, *CERTIFICATES], "soft import --weights": [*OUTPUTS, "w.safetensors"],
+    "soft import --config": ["trained.config.json", *CERTIFICATES], "--compare": CERTIFICATES,
+    "soft import --alphabet": WORDS, "--labels": WORDS, "--start-marker": WORDS, "--end-marker": WORDS,
+    "--never": WORDS, "--names": ["embedding=e", "embedding=", "=", "x=y", "embedding=e,embedding=f", ""],
+}  # fmt: skip
+"""Values of a parameter, of all commands or of one (or of a group), where its type says too little of them. The first
+few of a list are good ones."""
+OFTEN = {
+    **{"-n": 0.97, "compile -n": 0.1, "compile --alphabet": 0.97, "soft certify --epsilon": 0.97, "verify -L": 0.7},
+    **{"-o": 0.4, "--time": 0.4, "soft --time": 1, "sweep --jobs": 1, "--target": 0.3, "--samples": 0.5},
+    **dict.fromkeys(("certify --all-lengths", "refute --all-lengths", "--method", "--lower-bound", "--verified"), 0.05),
+}
+"""How often a parameter is given: if not said here, one that is needed nearly always, another one in a sixth of the
+lines."""
+
+
+class Option(NamedTuple):
+    """A parameter: its flag (``None`` for a positional one), where its values come from, and how often it is given."""
+
+    flag: str | None
+    values: list[str] | None
+    often: float
+
+
+def option_of(command: str, parameter: click.Parameter) -> Option:
+    """A parameter of a command, as lines have it."""
+    flag, kind = parameter.opts[0], parameter.type
+    keys = (f"{command} {flag}", f"{command.partition(' ')[0]} {flag}", flag)
+    needed = parameter.required or isinstance(parameter, click.Argument)
+    often = 0.97 if needed else next((OFTEN[key] for key in keys if key in OFTEN), 0.15)
+    values = next((VALUES[key] for key in keys if key in VALUES), None)
+    if values is None and not getattr(parameter, "is_flag", False):
+        values = [*kind.choices, "x"] if isinstance(kind, click.Choice) else TYPES[kind.name]
+    return Option(flag if isinstance(parameter, click.Option) else None, values, often)
+
+
+def parameters(group: click.Group, before: str = "") -> Iterator[tuple[str, list[click.Parameter]]]:
+    """Every command by its words, with its parameters."""
+    context = click.Context(group)
+    for name in map(before.__add__, group.list_commands(context)):
+        found = group.get_command(context, name.removeprefix(before))
+        if isinstance(found, click.Group):
+            yield from parameters(found, f"{name} ")
+        elif found is not None:
+            yield name, found.params
+
+
+def drawn(command: str, parameter: click.Parameter) -> bool:
+    """Whether lines have a parameter: some options only where there are values for a command."""
+    return parameter.opts[0] not in LEFT_OUT or f"{command} {parameter.opts[0]}" in VALUES
+
+
+NO_OPTION = Option("--frog", None, 0.01)
+COMMANDS = {
+    name: [*(option_of(name, one) for one in found if drawn(name, one)), NO_OPTION]
+    for name, found in parameters(cli)
+    if name not in LEFT_OUT
+}
+COMMANDS["frog"] = [Option(None, MODELS, 0.97)]
 
 
 def command_line(seed: int, number: int) -> list[str]:
@@ -399,7 +357,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--line", type=int, default=None, help="only this one, with its output")
     arguments = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
     first, count = arguments.first, arguments.lines
     numbers = range(first, first + count) if arguments.line is None else range(arguments.line, arguments.line + 1)
     here, started = Path.cwd(), time.perf_counter()

@@ -13,55 +13,31 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from harness import ROOT, command, ended
+
 GOLDEN = ROOT / "tests" / "golden.json"
 
 
 def lines() -> Iterator[str]:
     """The 60 command lines: every strategy, instances and generators, small and large n."""
     for name, n in (
-        ("contains-one", 1000),
-        ("all-ones", 50),
-        ("first-symbol", 40),
-        ("anbn", 10),
-        ("q-then-u", 30),
-        ("and-of-ors", 10000),
-        ("or-of-ands", 400),
-        ("alternating-tree", 640),
-        ("tribes", 800),
-        ("flip-flop", 100),
-        ("induction-head", 60),
-        ("dyck1-depth2", 64),
-        ("dyck1-depth3", 33),
-        ("parity8", 100),
-        ("parity-attempt", 30),
-        ("brasp-ab-star", 25),
-        ("brasp-dyck1-depth2", 20),
-        ("weights-a-before-b", 12),
-    ):
+        ("contains-one", 1000), ("all-ones", 50), ("first-symbol", 40), ("anbn", 10), ("q-then-u", 30),
+        ("and-of-ors", 10000), ("or-of-ands", 400), ("alternating-tree", 640), ("tribes", 800), ("flip-flop", 100),
+        ("induction-head", 60), ("dyck1-depth2", 64), ("dyck1-depth3", 33), ("parity8", 100), ("parity-attempt", 30),
+        ("brasp-ab-star", 25), ("brasp-dyck1-depth2", 20), ("weights-a-before-b", 12),
+    ):  # fmt: skip
         yield f"certify instances/{name}.json -n {n}"
     for layers, heads, states, seed, n in (
-        (1, 2, 4, 0, 13),
-        (2, 2, 4, 1, 13),
-        (2, 2, 4, 2, 13),
-        (2, 2, 4, 3, 40),
-        (2, 2, 4, 4, 40),
-        (2, 1, 3, 5, 100),
-        (2, 2, 4, 1, 1000),
-        (2, 2, 4, 2, 10000),
-        (2, 2, 4, 3, 1000000),
-        (3, 2, 4, 1, 10000),
-        (1, 1, 2, 7, 9),
+        (1, 2, 4, 0, 13), (2, 2, 4, 1, 13), (2, 2, 4, 2, 13), (2, 2, 4, 3, 40), (2, 2, 4, 4, 40), (2, 1, 3, 5, 100),
+        (2, 2, 4, 1, 1000), (2, 2, 4, 2, 10000), (2, 2, 4, 3, 1000000), (3, 2, 4, 1, 10000), (1, 1, 2, 7, 9),
         (3, 1, 2, 8, 200),
-    ):
+    ):  # fmt: skip
         yield f"certify random:layers={layers},heads={heads},states={states},seed={seed} -n {n}"
     small = "random:layers=2,heads=2,states=4,seed=1"
     every = "random:layers=1,heads=2,states=2,every=1"
@@ -100,19 +76,15 @@ def lines() -> Iterator[str]:
 def outcome(line: str, folder: Path) -> dict[str, object]:
     """The result of a line: its exit code, and the digest of what it wrote."""
     written = folder / (hashlib.sha256(line.encode()).hexdigest() + ".json")
-    start = time.monotonic()
-    command = [sys.executable, "-m", "restrict.cli", *line.split(), "-o", str(written)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = ended(command(*line.split(), "-o", str(written)))
     digest = None
     if written.exists():
         document = json.loads(written.read_bytes())
         for part in (document, document.get("certificate", {})):
             part.pop("provenance", None)
         digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-    print(
-        f"{time.monotonic() - start:6.1f} s  exit {done.returncode}  {line}  {done.stderr.strip()[-200:]}", flush=True
-    )
-    return {"line": line, "exit": done.returncode, "sha256": digest}
+    print(f"{done.seconds:6.1f} s  exit {done.code}  {line}  {done.err.strip()[-200:]}", flush=True)
+    return {"line": line, "exit": done.code, "sha256": digest}
 
 
 def main() -> int:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import sys
 import tempfile
 import time
@@ -34,8 +33,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import ROOT, peak
 
 from restrict.elaboration.make import Elaborated
 from tests import broken_lines
@@ -54,8 +52,6 @@ from tests.kernel_judges import (
     pairs_program,
 )
 from tests.naive_kernel import Machine, Oracle
-
-ROOT = Path(__file__).resolve().parent.parent
 
 CHUNK, EACH = 500, 125
 """Trials of a chunk, and mutants of each of its originals: making one takes as long as trying tens of mutants."""
@@ -298,7 +294,7 @@ def files(options: argparse.Namespace) -> int:
             continue
         start = time.process_time()
         new, made = elaborated(trial, model.parent, options.limit)
-        after, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        after, memory = time.process_time() - start, peak() >> 20
         old = other.verdict(trial, model.parent, options.limit) if other is not None else new
         counts["same" if old == new else "different"] += 1
         failures += old != new

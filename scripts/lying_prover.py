@@ -9,14 +9,11 @@ offered, those of false claims, and what the checker said; an accepted false cla
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import arguments, head, line, written
 
 from tests.lying_prover import LIES, forgeries
 
@@ -25,7 +22,7 @@ COLUMNS = ("offered", "false claims", "refused 3", "refused 4", "refused 5", "tr
 
 def main() -> int:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("--programs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
@@ -35,10 +32,11 @@ def main() -> int:
     except AssertionError as failure:
         print(failure)
         return 1
-    print("| change | " + " | ".join(COLUMNS) + " |\n| --- |" + " ---: |" * len(COLUMNS))
+    print(head(("change", *COLUMNS)))
+    written(options.output, counts)
     genuine = counts.pop("genuine")
     for name, found in [*counts.items(), ("total", total)]:
-        print(f"| {name} | " + " | ".join(f"{found[column]}" for column in COLUMNS) + " |")
+        print(line((name, *(found[column] for column in COLUMNS))))
         total += found
     print(f"genuine proofs: {genuine.total()}, verified {genuine['true'] + genuine['undecided']}")
     return 0

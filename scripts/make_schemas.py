@@ -17,14 +17,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from harness import ROOT
 from shapes import FORMATS, NAMED, Also, Choice, Each, Inside, Keyed, Only, Row, Shape
 
 from restrict.checker import formats, read, soft_terms
 from restrict.checker.read import Maybe
-
-ROOT = Path(__file__).resolve().parent.parent
 
 Schema = dict[str, Any]
 SCHEMAS = ROOT / "docs" / "schema"

@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import ROOT
 
 from restrict.base.errors import RestrictError
 from restrict.checker.account import Reject
 from restrict.checker.main import verify
 from restrict.elaboration.trusted import proof_in_memory
 from tests.fuzzing.kinds import Kind, Trial, kinds, write
-
-ROOT = Path(__file__).resolve().parent.parent
 
 SEED, TRUE, FALSE, TRIES, LIMIT = 28, 2, 6, 600, 400_000
 """Of each kind: pairs that are proved, false mutants, and mutants that are tried for these."""
@@ -71,13 +68,9 @@ def cases_of(kind: Kind, folder: Path) -> Iterator[Case]:
 
 def _written(kind: Kind, trial: Trial, where: Path, truth: str, why: str | None) -> Case:
     write(trial, where, kind.suffix)
-    files = (f"m{kind.suffix}", "c.json")
-    return {"kind": kind.name, "truth": truth, "refused by restrict": why} | _paths(where, *files)
-
-
-def _paths(where: Path, model: str, claim: str) -> Case:
     folder = where.relative_to(where.parents[1])
-    return {"model": str(folder / model), "claim": str(folder / claim)}
+    paths = {"model": str(folder / f"m{kind.suffix}"), "claim": str(folder / "c.json")}
+    return {"kind": kind.name, "truth": truth, "refused by restrict": why} | paths
 
 
 def corpus() -> Iterator[Case]:
@@ -89,11 +82,9 @@ def corpus() -> Iterator[Case]:
             models = [there / f"{stem}{ending}" for ending in (".m.json", ".m.safetensors", ".safetensors")]
             model = next((path for path in models if path.exists()), None)
             if model is not None:
-                paths = {
-                    "model": f"../{model.relative_to(CORPUS.parent)}",
-                    "claim": f"../{claim.relative_to(CORPUS.parent)}",
-                }
-                yield {"kind": "corpus", "truth": truth, "refused by restrict": None, **paths}
+                paths = [f"../{path.relative_to(CORPUS.parent)}" for path in (model, claim)]
+                case = {"kind": "corpus", "truth": truth, "refused by restrict": None}
+                yield case | dict(zip(("model", "claim"), paths, strict=True))
 
 
 def main(words: list[str]) -> int:

@@ -22,7 +22,6 @@ import ast
 import datetime
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -31,9 +30,9 @@ import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness import ROOT, spent
 from reproduce_log import Logged, kinds, page, read, summary
 
-ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS, DOCS = ROOT / "scripts", ROOT / "docs"
 MAKERS = (
     "bench_", "bound_sweep", "paper_", "verify_", "docs_", "random_transformers", "soundness_", "soft_", "fuzz_",
@@ -211,12 +210,6 @@ def version() -> str:
         return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
     return git("rev-parse", "--short=8", "HEAD") + "+" * bool(git("status", "--porcelain", "restrict", "scripts"))
-
-
-def spent() -> float:
-    """Processor seconds of all ended child processes."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
 
 
 def reproduced(entry: Entry, words: str, folder: Path, limit: float | None = None) -> Logged:

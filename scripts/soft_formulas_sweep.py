@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,8 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import head, least_share, show
 
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
@@ -39,30 +37,17 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.terms import Term
 from tests.random_counting import random_in
 
-WAYS: tuple[tuple[How, bool], ...] = (
-    ("temperature", False),
-    ("positions", False),
-    ("temperature", True),
-    ("positions", True),
-)
+WAYS: list[tuple[How, bool]] = [(how, decoder) for decoder in (False, True) for how in ("temperature", "positions")]
 LONG = 500
 EMPTY = {"formulas": 0, "words": 0, "wrong": 0, "uncertified": 0, "over": 0}
-SHOWN = (
-    ("a since b", False),
-    ("a until b", False),
-    ("previous a", False),
-    ("once a", False),
-    ("odd(#past a)", False),
-    ("odd(#future a)", False),
-    ("odd(#all a)", False),
-    ("#past a > #past b", False),
-    ("#all a >= #all b", False),
-    ("#past a > #future b", False),
-    ("#past a >= #all a", False),
-    ("a since b", True),
-    ("previous a", True),
-    ("odd(#past a)", True),
-)
+SHOWN = {
+    False: (
+        "a since b", "a until b", "previous a", "once a", "odd(#past a)", "odd(#future a)", "odd(#all a)",
+        "#past a > #past b", "#all a >= #all b", "#past a > #future b", "#past a >= #all a",
+    ),
+    True: ("a since b", "previous a", "odd(#past a)"),
+}  # fmt: skip
+"""Formulas for encoders, and for decoders."""
 
 
 def cells(only: Sequence[str] = NAMES) -> list[tuple[str, How, bool]]:
@@ -123,22 +108,19 @@ def sweep(formulas: int, seconds: float, state: Path, only: Sequence[str]) -> No
         if time.monotonic() > end:
             break
     state.write_text(json.dumps(found))
-    show([state])
+    table([state])
 
 
-def show(states: Sequence[Path]) -> None:
+def table(states: Sequence[Path]) -> None:
     """The table of some sweeps."""
-    print("| logic | way | formulas | words | wrong | largest deviation, float64 | float32 | certified there |")
-    print("|---|---|---|---|---|---|---|---|")
+    counts = ("formulas", "words", "wrong")
+    print(head(("logic", "way", *counts, "largest deviation, float64", "float32", "certified there")))
     rows = [item for state in states for item in json.loads(state.read_text()).items()]
     for key, row in sorted(rows, key=lambda item: NAMES.index(item[0].split("|")[0])):
         name, how, decoder = key.split("|")
         a, b = row.get("float64", [0, 0, 0]), row.get("float32", [0, 0, 0])
         way = f"{how}, {'decoder' if decoder == 'True' else 'encoder'}"
-        print(
-            f"| {name} | {way} | {row['formulas']} | {row['words']} | {row['wrong']} | {a[0]:.4f} | {b[0]:.4f} | "
-            f"{max(a[1], b[1]):.4f} |"
-        )
+        show((name, way, *map(row.get, counts), *(f"{x:.4f}" for x in (a[0], b[0], max(a[1], b[1])))))
         assert row["over"] == 0, "a deviation is over its bound"
 
 
@@ -160,33 +142,26 @@ def smallest(compiled: Compiled, number: int, words: I64) -> float:
         x = evaluate.activations(replace(compiled.model, layers=tuple(layers)), words)
         return bool((np.abs(x[..., read] - right) < 0.25).all())
 
-    low, high = 0.0, 1.0
-    while high - low > 1e-3 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return high
+    return least_share(works)
 
 
 def scales(longest: int) -> None:
     """For each pattern: the computed inverse temperature over the smallest one that works."""
-    print("| head | 1/tau | " + " | ".join(f"n = {n}" for n in range(2, longest + 1)) + " |")
-    print("|---|---|" + "---|" * (longest - 1))
-    for text, decoder in SHOWN:
+    print(head(("head", "1/tau", *(f"n = {n}" for n in range(2, longest + 1)))))
+    for decoder, text in ((decoder, text) for decoder, texts in SHOWN.items() for text in texts):
         compiled = compile_soft(text, ["a", "b", "c"], decoder=decoder, at="every")
         for number, record in enumerate(compiled.budget.heads):
             if record.bound is None or (record.pattern == "exists" and text != "once a"):
                 continue
             scale = compiled.model.layers[record.layer].heads[record.head].scale
             ratios = [1 / smallest(compiled, number, all_words(3, n)) for n in range(2, longest + 1)]
-            shown = " | ".join(f"{r:.2f}" for r in ratios)
             what = f"{', decoder' if decoder else ''}: {record.pattern}{' of a number' * record.bound.of_number}"
-            print(f"| `{text}`{what} | `{scale.text}` | {shown} |", flush=True)
+            show((f"`{text}`{what}", f"`{scale.text}`", *(f"{r:.2f}" for r in ratios)))
 
 
 def lengths() -> None:
     """For each pattern and way: up to which length it is certified."""
-    print("| formula | temperature | positions | decoder, temperature | decoder, positions |")
-    print("|---|---|---|---|---|")
+    print(head(("formula", *(f"{'decoder, ' * decoder}{how}" for how, decoder in WAYS))))
     for text in ("a since b", "previous a", "once a", "#past a > #past b", "#past a > #future b", "odd(#past a)"):
         row = []
         for how, decoder in WAYS:
@@ -195,7 +170,7 @@ def lengths() -> None:
                 row.append(f"{budget.safe_length('float32')} / {budget.safe_length('float64')}")
             except UsageError:
                 row.append("no theorem")
-        print(f"| `{text}` | {' | '.join(row)} |")
+        show((f"`{text}`", *row))
 
 
 def main() -> None:
@@ -210,7 +185,7 @@ def main() -> None:
     parser.add_argument("--scales", type=int, nargs="?", const=7)
     given = parser.parse_args()
     if given.show:
-        show(given.show)
+        table(given.show)
     elif given.lengths:
         lengths()
     elif given.scales:

@@ -9,16 +9,10 @@ the JSON file then holds it. The same seed and number of mutants give the same t
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import arguments, operators, shared_out, written
 
 from tests import mutations
 
@@ -30,44 +24,25 @@ def part(task: tuple[int, int]) -> mutations.Outcome:
     return mutations.sweep(*task)
 
 
-def table(outcome: mutations.Outcome) -> str:
-    """A plain Markdown table, the total last."""
-    head = ("operator", "mutants", "rejected", "accepted and true", "accepted and false")
-    rows = [(name, r.mutants, r.rejected, r.true, r.false) for name, r in outcome.rows.items()]
-    counts = [row[1:] for row in rows]
-    mutants, rejected, true, false = (sum(column) for column in zip(*counts, strict=True))
-    rows.append(("total", mutants, rejected, true, false))
-    lines = [head, ("---", "---:", "---:", "---:", "---:"), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
 def main() -> int:
     """Run the sweep."""
-    parser = argparse.ArgumentParser(description="look for a false claim that the trusted checker accepts")
+    parser = arguments(__doc__, None)
     parser.add_argument("--mutants", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("-o", "--output", type=Path, help="write the counts, and every fault, as JSON")
     options = parser.parse_args()
     start, outcome = time.monotonic(), mutations.Outcome()
     sizes = [min(CHUNK, options.mutants - done) for done in range(0, options.mutants, CHUNK)]
     # Disjoint from the seeds of the tests, and for different seeds from each other.
     tasks = [((options.seed + 1) * 10_000_000 + index, size) for index, size in enumerate(sizes)]
-    with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
-        done = 0
-        for found in map(part, tasks) if pool is None else pool.map(part, tasks):
-            outcome.join(found)
-            done += sum(row.mutants for row in found.rows.values())
-            print(f"{done} mutants, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-    print(table(outcome))
-    if options.output:
-        rows: dict[str, Any] = {name: {**vars(row), "rejected": row.rejected} for name, row in outcome.rows.items()}
-        report = {
-            "mutants": options.mutants, "seed": options.seed, "seconds": round(time.monotonic() - start),
-            "operators": rows, "faults": outcome.faults,
-        }  # fmt: skip
-        options.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    return 1 if any(row.false for row in outcome.rows.values()) else 0
+    for found in shared_out(part, tasks, options.jobs):
+        outcome.join(found)
+        print(f"{outcome.row().mutants} mutants, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    print(operators(outcome.rows().items()))
+    report = {"mutants": options.mutants, "seed": options.seed, "seconds": round(time.monotonic() - start)}
+    counts = {name: row._asdict() for name, row in outcome.rows().items()}
+    written(options.output, report | {"operators": counts, "faults": outcome.faults})
+    return int(bool(outcome.faults))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,8 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from restrict.checker.verdict_forms import Form, moved, network, signed
 from restrict.checker.verdict_numbers import ONE

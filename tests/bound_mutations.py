@@ -7,6 +7,7 @@ fewest fixed positions that force the label, found by trying all restrictions.
 import copy
 import json
 from collections.abc import Callable
+from functools import partial
 
 from numpy.random import Generator
 
@@ -32,13 +33,20 @@ def small(model: Document, n: int) -> bool:
     return bool((len(model["alphabet"]) + 1) ** len(naive.letters(model, n)) <= RESTRICTIONS)
 
 
-def original(rng: Generator) -> Pair:
+Case = Callable[[Generator], tuple[Document, int]]
+CASE: Case = partial(generator.random_case, longest_list=7)
+
+
+def original(rng: Generator, case: Case = CASE) -> Pair:
     """A random program with a lower bound that says something."""
     while True:
-        document, n = generator.random_case(rng, longest_list=7)
+        document, n = case(rng)
         if not small(document, n):
             continue
-        found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))
+        try:
+            found = lower_bound(loads(encode(document)), n, seed=int(rng.integers(99)))
+        except RestrictError:
+            continue
         if has_claim(found.bound) and found.bound.boxes:
             return Pair(document, json.loads(found.bound.to_bytes()))
 
@@ -104,11 +112,6 @@ def accepted(pair: Pair) -> bool:
     return True
 
 
-def true_claim(pair: Pair) -> bool:
-    """Whether each number is at most what it takes to force the label, for a bound of :func:`defined` size."""
-    return judged(Trial(*pair.bytes), true_bound) == "true"
-
-
 def defined(pair: Pair) -> bool:
     """Whether the model is one at this length, small enough to try everything; or there is no length any more."""
     if type(n := pair.certificate.get("n")) is not int:
@@ -120,18 +123,18 @@ def defined(pair: Pair) -> bool:
     return small(pair.model, n)
 
 
-def sweep(rng: Generator, mutants: int) -> dict[str, list[int]]:
-    """Mutants by operator: made, rejected, accepted and true, accepted and false."""
-    counts: dict[str, list[int]] = {}
-    pair, other, made = original(rng), original(rng), 0
-    while made < mutants:
+def sweep(rng: Generator, mutants: int) -> mutations.Outcome:
+    """So many mutants, judged."""
+    outcome, pair, other = mutations.Outcome(), original(rng), original(rng)
+    while outcome.counts.total() < mutants:
         if rng.random() < 0.1:
             pair, other = original(rng), pair
         found = mutant(rng, pair, other)
         if found is None or not defined(found[1]):
             continue
-        made += 1
-        row = counts.setdefault(found[0], [0, 0, 0, 0])
-        row[0] += 1
-        row[1 if not accepted(found[1]) else 2 if true_claim(found[1]) else 3] += 1
-    return counts
+        name, made = found
+        what = "rejected"
+        if accepted(made):
+            what = "true" if judged(Trial(*made.bytes), true_bound) == "true" else "false"
+        outcome.count(name, what, made)
+    return outcome

@@ -3,6 +3,7 @@ may break any rule."""
 
 import json
 import struct
+from hashlib import sha256
 from typing import Any
 
 from restrict.model.document import FORMAT
@@ -34,6 +35,17 @@ def model(*variables: Document, alphabet: str | list[str] = "01", position: str 
     output |= {key: more.pop(key) for key in ("accept", "labels") if key in more}
     fields = {"format": FORMAT, "name": "m", "alphabet": list(alphabet), "variables": list(variables)}
     return {**fields, "output": output, **more}
+
+
+def pair(model: Document, n: int, claim: Document | None = None, **more: Any) -> tuple[bytes, bytes]:
+    """The bytes of a model and of a certificate for it; by default everything is examined and the claim is void."""
+    data = json.dumps(model).encode()
+    certificate = {
+        "format": "restrict-certificate/1", "model": {"name": model["name"], "sha256": sha256(data).hexdigest()},
+        "n": n, "target": "last", "fixed": [], "cone": "all",
+        "claim": claim or {"free": 0, "c": 0, "dependencies": [], "values": [0]},
+    }  # fmt: skip
+    return data, json.dumps({**certificate, **more}).encode()
 
 
 def changed(document: Any, changes: Document) -> Any:

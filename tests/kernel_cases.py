@@ -19,7 +19,7 @@ from restrict.model.fileformat import loads
 from restrict.optimum.lower_bound import lower_bound
 from restrict.report.lower_bound import has_claim
 from tests import bound_mutations, mutations, naive
-from tests.fuzzing.certificates import certified
+from tests.fuzzing.certificates import INPUTS
 from tests.fuzzing.changes import bytes_changed
 from tests.fuzzing.kinds import Trial, sealed
 from tests.generator import random_length, random_program
@@ -253,7 +253,7 @@ def large_trial(rng: Generator, kind: str) -> Trial:
 def found_by_the_engine(rng: Generator, model: Document, n: int, kind: str) -> Document | None:
     """What a search finds; None where it finds nothing."""
     if kind in ("split", "cases"):
-        return certified(rng, model, n, kind)
+        return mutations.certified(rng, model, n, kind, INPUTS)
     program, seed = loads(mutations.encode(model)), int(rng.integers(99))
     found: Any
     if kind == "refutation":

@@ -9,10 +9,11 @@ is that of the fuzzer.
 import copy
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -70,38 +71,42 @@ def original(rng: Generator, most_inputs: int = 64) -> Pair:
     """A pair that the checker accepts: a random program and what follows at a random target; few claim nothing."""
     while True:
         model = generator.random_program(rng, None, 7)
-        n = generator.random_length(rng, model)
-        fixed = generator.random_restriction(rng, model, n, most_inputs)
-        cone = generator.random_cone(rng, model, n)
-        pair = certified(rng, model, n, fixed, positions_of_cone(cone))
-        if pair is not None and (rng.random() < 0.05 or telling(pair)):
-            return pair
+        n, every = generator.random_length(rng, model), model["output"]["position"] == "every"
+        single = ("certificate", "certificate", "certificate", "split", "cases")
+        kind = "all" if every and rng.random() < 0.25 else pick(rng, single)
+        certificate = certified(rng, model, n, kind, most_inputs)
+        if certificate is not None:
+            pair = sealed(model, certificate)
+            if inputs(pair) <= MOST_INPUTS and (rng.random() < 0.05 or telling(pair)):
+                return pair
 
 
-def certified(rng: Generator, model: Document, n: int, fixed: dict[int, str], cone: Any) -> Pair | None:
-    """For a single target three in four have a minimal restriction that forces the label, the others the given one."""
+def certified(rng: Generator, model: Document, n: int, kind: str, most_inputs: int) -> Document | None:
+    """A certificate of a kind. Three in four about one position have a minimal restriction that forces the label, the
+    others any one; ``None`` where nothing is free to be split."""
     at = loads(encode(model)).at(n)
-    targets: list[Target] = ["last"]
-    if model["output"]["position"] == "every":
-        targets += ["all", "all", *range(n)]
-    target = targets[int(rng.integers(len(targets)))]
-    if target != "all" and rng.random() < 0.75:
+    fixed = generator.random_restriction(rng, model, n, most_inputs)
+    cone = positions_of_cone(generator.random_cone(rng, model, n))
+    target: Target = "all" if kind == "all" else "last"
+    if kind != "all" and model["output"]["position"] == "every" and rng.random() < 0.6:
+        target = int(rng.integers(n))
+    if kind != "all" and rng.random() < 0.75:
         fixed, cone = forcing(rng, at, target), "all"
-    rho = Restriction.of(at, fixed)
     free = [i for i in range(n) if i not in fixed and i not in at.pinned]
-    some = target != "all" and free and rng.random() < 0.4
-    split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(3))])) if some else ()
+    split: tuple[int, ...] = ()
     cases = None
-    if split and rng.random() < 0.5:
-        split, tree = (), random_cases(rng, free, pair_of(rng, model, n), len(model["alphabet"]), 2)
+    if kind in ("split", "cases") and not free:
+        return None
+    if kind == "split":
+        split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(2))]))
+    if kind == "cases":
+        cones, tree = [generator.random_cone(rng, model, n), "all"], Document()
+        while "position" not in tree:
+            tree = random_cases(rng, free, cones, len(model["alphabet"]), 2)
         cases = read_cases(Node(tree, "cases"), n, cone)
-    pair = sealed(model, json.loads(certificate_of(at, rho, cone, target, split=split, cases=cases).to_bytes()))
-    return pair if inputs(pair) <= MOST_INPUTS else None
-
-
-def pair_of(rng: Generator, model: Document, n: int) -> list[Any]:
-    """Two cones for the leaves of a tree, in the form of a file."""
-    return [generator.random_cone(rng, model, n), "all"]
+    made = certificate_of(at, Restriction.of(at, fixed), cone, target, split=split, cases=cases)
+    document: Document = json.loads(made.to_bytes())
+    return document
 
 
 def random_cases(rng: Generator, free: list[int], cones: list[Any], symbols: int, depth: int) -> Document:
@@ -162,7 +167,7 @@ OPERATORS: dict[str, Operator] = {}
 WEIGHTS = {
     "free a fixed position": 2, "move a fixed position": 4, "claim fewer dependencies": 2, "drop a cone node": 4,
     "shift positions": 2, "change n": 3, "change the cases": 8, "change the ties or the mask": 10,
-    "swap the score": 4, "swap a role": 8, "change a map": 6, "combine two": 2, "change entries of a table": 9,
+    "swap the score": 6, "swap a role": 8, "change a map": 6, "combine two": 2, "change entries of a table": 9,
     "change the labels": 6, "change the restriction": 8, "change the claim": 6, "change the hints": 3,
     "change the variables": 6, "change the output": 2,
 }  # fmt: skip
@@ -181,8 +186,7 @@ def singles(certificate: Document) -> dict[int, str]:
 def with_fixed(pair: Pair, fixed: dict[int, str], **claim: Any) -> Pair:
     """The pair with other fixed positions, one run each."""
     runs = [[p, 1, symbol] for p, symbol in sorted(fixed.items())]
-    changed = {**pair.certificate, "fixed": runs, "claim": {**pair.certificate["claim"], **claim}}
-    return Pair(pair.model, changed)
+    return with_claim(Pair(pair.model, {**pair.certificate, "fixed": runs}), **claim)
 
 
 def with_claim(pair: Pair, **claim: Any) -> Pair:
@@ -561,49 +565,51 @@ def verdict(pair: Pair) -> int:
     return 0
 
 
-@dataclass
-class Row:
-    """What became of the mutants of one operator."""
+class Row(NamedTuple):
+    """How many mutants of one operator there were, and what became of them."""
 
-    mutants: int = 0
-    malformed: int = 0
-    unproved: int = 0
-    true: int = 0
-    false: int = 0
-
-    @property
-    def rejected(self) -> int:
-        """By exit code 3 or 4."""
-        return self.malformed + self.unproved
+    mutants: int
+    rejected: int
+    true: int
+    false: int
 
 
 @dataclass
 class Outcome:
-    """What became of all mutants; ``faults`` has those accepted but false."""
+    """What became of all mutants, counted by operator; ``faults`` has those accepted but false."""
 
-    rows: dict[str, Row] = field(default_factory=lambda: {name: Row() for name in OPERATORS})
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     faults: list[Document] = field(default_factory=list)
+
+    def count(self, name: str, what: str, pair: Pair) -> None:
+        """Count one mutant: ``true`` or ``false`` where it was accepted, else why it was not."""
+        self.counts[name, what] += 1
+        if what == "false":
+            self.faults.append({"operator": name, "model": pair.model, "certificate": pair.certificate})
 
     def add(self, name: str, pair: Pair) -> None:
         """Judge one mutant."""
-        row, code = self.rows[name], verdict(pair)
-        row.mutants += 1
-        row.malformed += code == 4
-        row.unproved += code == 3
+        code = verdict(pair)
         assert code in (0, 3, 4), (name, code, pair)
-        if code == 0 and is_true(pair):
-            row.true += 1
-        elif code == 0:
-            row.false += 1
-            found = {"operator": name, "fault": "accepted but false"}
-            self.faults.append({**found, "model": pair.model, "certificate": pair.certificate})
+        accepted = "true" if code == 0 and is_true(pair) else "false"
+        self.count(name, {3: "unproved", 4: "malformed"}.get(code, accepted), pair)
 
     def join(self, other: "Outcome") -> None:
         """Add the counts of another part of a sweep."""
         self.faults += other.faults
-        for name, row in other.rows.items():
-            for key, count in vars(row).items():
-                setattr(self.rows[name], key, getattr(self.rows[name], key) + count)
+        self.counts += other.counts
+
+    def row(self, *names: str) -> Row:
+        """The sum over some operators, or over all."""
+        found = Counter[str]()
+        for (name, what), count in self.counts.items():
+            found[what] += count if name in names or not names else 0
+        mutants, true, false = found.total(), found["true"], found["false"]
+        return Row(mutants, mutants - true - false, true, false)
+
+    def rows(self) -> dict[str, Row]:
+        """A row for each operator, and the total last."""
+        return {name: self.row(name) for name, _ in self.counts} | {"total": self.row()}
 
 
 def mutants(seed: int, count: int) -> Iterator[tuple[str, Pair]]:

@@ -5,7 +5,6 @@ tests/test_differential.py.
 """
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -17,26 +16,12 @@ import pytest
 
 from tests import naive
 from tests import trusted as check
-from tests.documents import Document, head, map_, model
+from tests.documents import Document, head, map_, model, pair
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "restrict" / "checker"
 PLACE = check.Place("test")
 model_of = partial(model, position="last")
-
-
-# ---------------------------------------------------------------- building models and certificates
-
-
-def pair(model: Document, n: int, claim: Document | None = None, **more: Any) -> tuple[bytes, bytes]:
-    """The bytes of a model and of a certificate for it; by default everything is examined and the claim is void."""
-    data = json.dumps(model).encode()
-    certificate = {
-        "format": "restrict-certificate/1",
-        "model": {"name": model["name"], "sha256": hashlib.sha256(data).hexdigest()}, "n": n, "target": "last",
-        "fixed": [], "cone": "all", "claim": claim or {"free": 0, "c": 0, "dependencies": [], "values": [0]},
-    }  # fmt: skip
-    return data, json.dumps({**certificate, **more}).encode()
 
 
 def run(model: Document, n: int, folder: Path = Path(), **more: Any) -> dict[tuple[str, int], Any]:
@@ -288,31 +273,27 @@ def test_token_and_position_may_be_the_output() -> None:
 # ---------------------------------------------------------------- the program
 
 
-def written_files(folder: Path) -> list[str]:
-    """Contains-one and a certificate for it on disk."""
-    model, certificate = pair(CONTAINS_ONE, 5, {**FREE, "c": 0, "dependencies": [], "values": [1]}, fixed=[[0, 1, "1"]])
-    (folder / "m.json").write_bytes(model)
-    (folder / "c.json").write_bytes(certificate)
-    return [str(folder / "m.json"), str(folder / "c.json")]
+def written_files(folder: Path, proof: bool = True) -> list[str]:
+    """Contains-one and a certificate for it on disk, with a proof by the elaborator."""
+    claim = {**FREE, "c": 0, "dependencies": [], "values": [1]}
+    contents, names = pair(CONTAINS_ONE, 5, claim, fixed=[[0, 1, "1"]]), ("m.json", "c.json")
+    if proof:
+        made = check.elaborated_here(*contents, folder, names, check.DEFAULT_LIMIT)
+        contents, names = (*contents, made), (*names, "proof")
+    for name, content in zip(names, contents, strict=True):
+        (folder / name).write_bytes(content)
+    return [str(folder / name) for name in names]
 
 
 @pytest.mark.parametrize("alone", [False, True])
 def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, alone: bool) -> None:
     """The folder alone needs a proof; the package's checker has one written by the elaborator."""
-    command = [
-        sys.executable,
-        *(["-I", str(FOLDER)] if alone else ["-m", "restrict.checker"]),
-        *written_files(tmp_path),
-    ]
+    program = [sys.executable, *(["-I", str(FOLDER)] if alone else ["-m", "restrict.checker"])]
+    command = [*program, *written_files(tmp_path, alone)]
     if alone:
-        refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        refused = subprocess.run(command[:-1], cwd=ROOT, capture_output=True, text=True, check=False)
         assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
         assert "restrict elaborate" in refused.stderr
-        model, certificate = (Path(name).read_bytes() for name in command[-2:])
-        (tmp_path / "proof").write_bytes(
-            check.elaborated_here(model, certificate, tmp_path, command[-2:], check.DEFAULT_LIMIT)
-        )
-        command.append(str(tmp_path / "proof"))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     digest = hashlib.sha256((tmp_path / "m.json").read_bytes()).hexdigest()
     line = f"s VERIFIED n=5 target=last free=4 c=0 values=1 {digest}\n"
@@ -321,11 +302,7 @@ def test_the_program_prints_the_success_line_and_nothing_else(tmp_path: Path, al
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_success_line_that_cannot_be_written_is_no_success(tmp_path: Path) -> None:
-    files = written_files(tmp_path)
-    (tmp_path / "proof").write_bytes(
-        check.elaborated_here(*(Path(name).read_bytes() for name in files), tmp_path, files, check.DEFAULT_LIMIT)
-    )
-    command = [sys.executable, "-I", str(FOLDER), *files, str(tmp_path / "proof")]
+    command = [sys.executable, "-I", str(FOLDER), *written_files(tmp_path)]
     with open("/dev/full", "w") as full:
         lost = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)

@@ -27,11 +27,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
 
-    def run(*words: str) -> Result:
-        return typed(*words)
-
-    assert run("certify", "and-of-ors", "-n", "25", "-o", "c.json").exit_code == 0
-    return run
+    assert typed("certify", "and-of-ors", "-n", "25", "-o", "c.json").exit_code == 0
+    return typed
 
 
 def script(text: str) -> None:
@@ -178,7 +175,7 @@ def test_one_checker_at_most(words: str) -> None:
     assert "at most one of" in found.output
 
 
-@pytest.mark.skipif(not VERIFIED.exists(), reason="restrict-verified is not built")
+@built
 def test_the_verified_checker_checks_a_result() -> None:
     found = succeeded("certify", "and-of-ors", "-n", "25", "--verified")
     assert "  checked by restrict-verified: s VERIFIED n=25 " in found.output

@@ -7,12 +7,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 
@@ -155,26 +154,38 @@ def test_a_trial_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read(tmp_path) == trial
 
 
-def test_an_interruption_leaves_the_counts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Ctrl-C in the third chunk: the table and the JSON of the first two."""
+def interrupted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, at: Callable[[int], None]
+) -> tuple[str, int]:
+    """What the fuzzer prints, with chunks of ten mutants, before each of which ``at`` is called with its number; and
+    how many chunks it began."""
     real, calls = fuzz_checker.chunk, []
 
     def chunk(place: fuzz_checker.Place) -> tuple[str, fuzz_checker.Tally]:
         calls.append(place)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
+        at(len(calls))
         return real(place)
 
     monkeypatch.setattr(fuzz_checker, "chunk", chunk)
     monkeypatch.setattr(fuzz_checker, "CHUNK", 10)
-    monkeypatch.chdir(tmp_path)
-    kinds_wanted = ["--kind", "certificate", "--kind", "forces"]
-    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", *kinds_wanted, "--mutants", "100", "-o", "counts.json"])
+    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", "--kind", "certificate", "--mutants", "100", *words.split()])
     assert fuzz_checker.main() == 0
     out, err = capsys.readouterr()
     assert err.endswith("interrupted\n")
+    return out, len(calls)
+
+
+def test_an_interruption_leaves_the_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in the third chunk: the table and the JSON of the first two."""
+
+    def at(number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    out, _ = interrupted(monkeypatch, capsys, "--kind forces -o counts.json", at)
     assert "0 failures in 20 mutants" in out
     counts = json.loads((tmp_path / "counts.json").read_text())["kinds"]
     assert [counts[name]["mutants"] for name in ("certificate", "forces")] == [10, 10]
@@ -184,24 +195,16 @@ def test_an_interruption_that_a_search_has_taken_for_its_own_is_not_lost(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Searches keep their best result at Ctrl-C and return; the fuzzer ends after that chunk."""
-    real, calls = fuzz_checker.chunk, []
 
-    def chunk(place: fuzz_checker.Place) -> tuple[str, fuzz_checker.Tally]:
-        calls.append(place)
+    def at(_: int) -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        return real(place)
 
-    monkeypatch.setattr(fuzz_checker, "chunk", chunk)
-    monkeypatch.setattr(fuzz_checker, "CHUNK", 10)
-    monkeypatch.setattr(sys, "argv", ["fuzz_checker.py", "--kind", "certificate", "--mutants", "100"])
     before = signal.getsignal(signal.SIGINT)
-    assert fuzz_checker.main() == 0
+    out, chunks = interrupted(monkeypatch, capsys, "", at)
     assert signal.getsignal(signal.SIGINT) is before
-    out, err = capsys.readouterr()
-    assert err.endswith("interrupted\n")
     assert "0 failures in 10 mutants" in out
-    assert len(calls) == 1
+    assert chunks == 1
 
 
 def busy(session: int, count: int) -> bool:
@@ -295,7 +298,7 @@ def test_every_command_with_bad_input_of_every_kind_ends_in_one_line(lines: int,
     here = Path.cwd()
     try:
         fuzz_cli.prepare(tmp_path)
-        counts, wrong = fuzz_cli.run_lines(range(1, lines), 7, tmp_path, processes=False, tell=lambda _: None)
+        counts, wrong = fuzz_cli.run_lines(range(1, lines), 8, tmp_path, processes=False, tell=lambda _: None)
     finally:
         os.chdir(here)
     assert not wrong
@@ -325,23 +328,14 @@ def test_the_fuzzer_sees_what_is_wrong() -> None:
     assert not list(fuzz_cli.faults(["certify"], fuzz_cli.Outcome(3, "", line, 0.1), set(), "old"))
 
 
-def commands(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Every command by its words."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        found = group.get_command(context, name)
-        if isinstance(found, click.Group):
-            yield from commands(found, f"{before}{name} ")
-        elif found is not None:
-            yield before + name, found
-
-
-def test_the_fuzzer_knows_every_command_and_every_option() -> None:
-    """A command or an option that is new is drawn, too, or left out for a reason."""
-    every = dict(commands(cli))
-    assert set(fuzz_cli.COMMANDS) - {"frog"} == set(every) - set(fuzz_cli.LEFT_OUT)
-    for name in set(every) - set(fuzz_cli.LEFT_OUT):
-        drawn = {option.flag for option in fuzz_cli.COMMANDS[name]} | set(fuzz_cli.LEFT_OUT)
-        options = [option for option in every[name].params if isinstance(option, click.Option)]
-        missing = [option.opts for option in options if not drawn & {*option.opts, *option.secondary_opts}]
-        assert not missing, name
+def test_the_fuzzer_says_nothing_of_a_command_or_an_option_that_is_no_more() -> None:
+    """It draws every parameter that a command has; what it says of them, or leaves out, is there."""
+    every = dict(fuzz_cli.parameters(cli))
+    assert set(every) >= set(fuzz_cli.COMMANDS) - {"frog"}
+    names = {parameter.opts[0] for found in every.values() for parameter in found}
+    assert {*fuzz_cli.LEFT_OUT} <= names | every.keys()
+    scopes = {*every, *(name.partition(" ")[0] for name in every)}
+    known = names | {f"{scope} {name}" for scope in scopes for name in names}
+    assert {*fuzz_cli.VALUES, *fuzz_cli.OFTEN} <= known
+    drawn = {option.flag for options in fuzz_cli.COMMANDS.values() for option in options}
+    assert {name for name in names if name.startswith("-")} - {*fuzz_cli.LEFT_OUT} <= drawn

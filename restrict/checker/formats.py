@@ -269,13 +269,7 @@ class Model:
         return int(integer(0, self.n - 1)(target, place))
 
 
-def read_model(task: Task, fields: dict[str, Any], top: Place) -> Model:
-    """The program that a proof is about, at the proof's length."""
-    model: Model = bound_model(task, fields, top, Model)
-    return model
-
-
-def bound_model(task: Task, fields: dict[str, Any], top: Place, kind: Callable[[Task, int], Any]) -> Any:
+def bound_model(task: Task, fields: dict[str, Any], top: Place, kind: Callable[[Task, int], Any] = Model) -> Any:
     """The model that a proof is about, at the proof's length; the digest and the name must be those in the proof."""
     same = hashlib.sha256(task.model).hexdigest() == fields["model"]["sha256"]
     require(same, top.key("model").key("sha256"), "not the SHA-256 of the model file")
@@ -295,7 +289,8 @@ class Certificate:
 
     def __init__(self, task: Task, document: Any, top: Place) -> None:
         self.top, self.fields = top, record(document, CERTIFICATE, top)
-        self.model = model = read_model(task, self.fields, top)
+        self.model: Model = bound_model(task, self.fields, top)
+        model = self.model
         self.n, self.target, every = model.n, self.fields["target"], self.fields["target"] == "all" and model.every
         self.position = None if every else model.read_target(self.target, top.key("target"))
         self.fixed = model.read_fixed(self.fields["fixed"], top.key("fixed"))

@@ -18,13 +18,6 @@ def label_table(model: Model) -> list[int] | None:
     return None if model.accept is None else [+(value in model.accept) for value in range(domain)]
 
 
-def label_names(model: Model) -> list[str] | None:
-    """The labels by number; None where the value is its own label."""
-    return (
-        list(model.label_names) if model.labels is not None else None if model.accept is None else ["reject", "accept"]
-    )
-
-
 def lower(model: Model) -> bytes:
     """The bytes of the program."""
     tensors, domain, code = [data for data, _ in model.tables], model.domains[model.output], ""

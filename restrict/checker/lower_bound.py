@@ -9,7 +9,7 @@ import re
 from urllib.parse import quote
 
 from .account import Task, malformed, shown
-from .formats import MAX_N, Model, read_model
+from .formats import MAX_N, Model, bound_model
 from .read import Maybe, anything, digest, integer, listing, record, string, thing
 
 BOUND = {
@@ -49,7 +49,7 @@ class Bound:
     def __init__(self, task: Task) -> None:
         self.top, self.fields = task.top, record(task.document, BOUND, task.top)
         self.n, self.digest = self.fields["n"], self.fields["model"]["sha256"]
-        self.model = read_model(task, self.fields, task.top)
+        self.model: Model = bound_model(task, self.fields, task.top)
         self.target = self.fields["target"]
         self.position = self.model.read_target(self.target, task.top.key("target"))
         self.read_claim()

@@ -50,11 +50,6 @@ class Line(NamedTuple):
     n: int
     constant: int
 
-    @property
-    def known(self) -> bool:
-        """Whether it is a number."""
-        return not (self.i or self.j or self.n)
-
 
 class Form(NamedTuple):
     """See the module. ``uses`` are the coordinates that ``at`` reads; the expression is the ``line``, if it has one.
@@ -274,7 +269,7 @@ def operation(op: str, count: int) -> Callable[[Sequence[int]], int]:
 
 def number(form: Form) -> int | None:
     """The number that a form is, if it is one."""
-    return form.line.constant if form.line and form.line.known else None
+    return form.line.constant if form.line and not any(form.line[:3]) else None
 
 
 def scaled(args: list[Form]) -> list[Slopes]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from .account import Place, Reject, Task, unproved
 from .evaluate import bound, price
-from .formats import Head, Map, Model, read_model
+from .formats import Head, Map, Model, bound_model
 from .positions import Analysis, Form, Line, number, read
 from .rules import Tree, expression
 
@@ -50,7 +50,7 @@ class AllLengthsProgram:
         self.threshold: int = fields["threshold"]
         self.period: int = fields["period"]
         self.classes: int = self.threshold + self.period
-        self.model = read_model(task, fields, task.top)
+        self.model: Model = bound_model(task, fields, task.top)
         self.task, self.meter, self.place = task, task.meter, task.model_place
         self.variables = {v.name: v for v in self.model.variables}
         self.symbols = len(self.model.alphabet)

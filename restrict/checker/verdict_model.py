@@ -216,7 +216,7 @@ class Atoms:
         meter.charge((n * symbols + 1) * (10 * d * d + 100 * d))
         meter.fits((n * symbols + 1) * 400 * d)
         meter.hold((n * symbols + 1) * 300 * d)
-        self.model, self.n = model, n
+        self.n = n
         places = [[0 if model.first else START], *([list(range(symbols))] * n)]
         tokens = [[model.token(s, max(j, model.first)) for s in row] for j, row in enumerate(places)]
         inputs = [[normed(model.blocks[0].first, x) for x in row] for row in tokens]

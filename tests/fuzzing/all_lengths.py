@@ -15,7 +15,7 @@ from tests import generator, length_claims, length_mutations
 from tests.fuzzing.at_all_lengths import judge as by_words
 from tests.fuzzing.certificates import MODEL_OPERATORS
 from tests.fuzzing.changes import mutant
-from tests.fuzzing.kinds import Document, Kind, Operator, Trial, Verdict, sealed
+from tests.fuzzing.kinds import Changed, Document, Kind, Operator, Trial, Verdict, sealed
 from tests.fuzzing.operators import pick
 from tests.length_claims import Subject, truth
 
@@ -75,17 +75,12 @@ def cheap(trial: Trial) -> bool:
     return True
 
 
-def operate(
-    name: str, rng: Generator, model: Document, proof: Document, other: Trial
-) -> tuple[Document, Document] | None:
-    """An operator on the claim, the layers or the model; it may not apply."""
-    try:
-        return (model, proof) if length_mutations.OPERATORS[name](rng, model, proof) else None
-    except (KeyError, ValueError, IndexError, TypeError):
-        return None
+def operate(name: str, rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
+    """An operator on the claim, the layers or the model."""
+    return (model, proof) if length_mutations.OPERATORS[name](rng, model, proof) else None
 
 
-def splice(rng: Generator, model: Document, proof: Document, other: Trial) -> tuple[Document, Document] | None:
+def splice(rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
     """Another proof's claim, or another model."""
     theirs = other.documents()
     if rng.random() < 0.7:
@@ -93,7 +88,7 @@ def splice(rng: Generator, model: Document, proof: Document, other: Trial) -> tu
     return theirs[0], proof
 
 
-def grow(rng: Generator, model: Document, proof: Document, other: Trial) -> tuple[Document, Document] | None:
+def grow(rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
     """A score or a map times a large number: at some lengths the model is no longer defined."""
     rules = [v for v in model["variables"] if isinstance(v.get("score", v.get("map")), str)]
     if not rules:
@@ -106,7 +101,7 @@ def grow(rng: Generator, model: Document, proof: Document, other: Trial) -> tupl
     return model, proof
 
 
-def grow_from(rng: Generator, model: Document, proof: Document, other: Trial) -> tuple[Document, Document] | None:
+def grow_from(rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
     """The claim begins later."""
     if "from" not in proof["claim"]:
         return None

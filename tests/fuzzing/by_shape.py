@@ -8,7 +8,7 @@ that what the file says may be true or false. A format that gets a table has all
 import copy
 import inspect
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial, wraps
 from typing import Any, NamedTuple
 
 from numpy.random import Generator
@@ -133,7 +133,6 @@ Operator = Callable[[Generator, list[Spot], list[Spot]], bool]
 """Changes one of the spots, perhaps to what stands at one of others; False where it does not apply."""
 BROKEN: dict[str, Operator] = {}
 CHANGED: dict[str, Operator] = {}
-breaks, changes = listed_in(BROKEN), listed_in(CHANGED)
 
 
 def one(rng: Generator, found: list[Spot], apt: Callable[[Spot], Any]) -> Spot | None:
@@ -145,14 +144,49 @@ def one(rng: Generator, found: list[Spot], apt: Callable[[Spot], Any]) -> Spot |
     return pick(rng, pick(rng, paths.values())) if paths else None
 
 
+Change = Callable[[Generator, Spot, list[Spot], list[Spot]], bool]
+"""What is done to one spot, beside those of its file and of another one; False where it does not apply."""
+
+
+def listed(operators: dict[str, Operator], apt: Callable[[Spot], Any]) -> Callable[[Change], None]:
+    """A decorator that lists a change of one spot as an operator, which chooses it among those that are apt."""
+
+    def add(change: Change) -> None:
+        def operator(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+            spot = one(rng, found, apt)
+            return spot is not None and change(rng, spot, found, others)
+
+        listed_in(operators)(wraps(change)(operator))
+
+    return add
+
+
+breaks, changes = partial(listed, BROKEN), partial(listed, CHANGED)
+
+
 def within(shape: Shape) -> Shape:
     """The shape of a key, also where it may be missing."""
     return shape.shape if isinstance(shape, Maybe) else shape
 
 
-def is_words(shape: Shape) -> bool:
-    """Whether a shape is a list of words."""
-    return type(within(shape)) is tuple and len(within(shape)) > 1
+def is_integer(spot: Spot) -> bool:
+    """Whether there is an integer."""
+    return type(spot.value) is int
+
+
+def is_words(spot: Spot) -> bool:
+    """Whether there is one of a list of words."""
+    return type(within(spot.shape)) is tuple and len(within(spot.shape)) > 1
+
+
+def is_text(spot: Spot) -> bool:
+    """Whether there is a string that no list has."""
+    return type(spot.value) is str and type(within(spot.shape)) is not tuple
+
+
+def is_table(spot: Spot) -> bool:
+    """Whether there is an object with the keys of a table."""
+    return isinstance(opened(spot.shape, spot.value), dict)
 
 
 def is_list(spot: Spot) -> bool:
@@ -160,27 +194,24 @@ def is_list(spot: Spot) -> bool:
     return isinstance(spot.value, list) and bool(spot.value) and isinstance(opened(spot.shape, spot.value), Each)
 
 
-def is_open(spot: Spot) -> bool:
-    """Whether there is an object with any keys."""
-    return isinstance(spot.value, dict) and bool(spot.value) and isinstance(opened(spot.shape, spot.value), Keyed)
+def has_entries(spot: Spot) -> bool:
+    """Whether there is such a list, or an object with any keys."""
+    keyed = isinstance(spot.value, dict) and bool(spot.value) and isinstance(opened(spot.shape, spot.value), Keyed)
+    return keyed or is_list(spot)
 
 
-@breaks
-def leave_a_key_out(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
-    if (spot := one(rng, found, lambda spot: spot.needed)) is None:
-        return False
+@breaks(lambda spot: spot.needed)
+def leave_a_key_out(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     del spot.holder[spot.key]
     return True
 
 
-@breaks
-def add_an_unknown_key(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
-    if (spot := one(rng, found, lambda spot: isinstance(opened(spot.shape, spot.value), dict))) is None:
-        return False
+@breaks(is_table)
+def add_an_unknown_key(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     return bool(spot.value.setdefault("unheard", 0) == 0)
 
 
-@breaks
+@listed_in(BROKEN)
 def write_another_type(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
     """What no choice of the shape takes."""
     other = pick(rng, (None, True, 0, "", [], {}, [[]], [0], 1.5))
@@ -199,62 +230,51 @@ def anyhow(shape: Shape, value: Any) -> bool:
     )
 
 
-@breaks
-def go_beyond_the_range(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+def beyond(spot: Spot) -> list[int]:
+    """The integers next to the range of a spot that its shape does not take."""
+    bounds = limits(opened(spot.shape, spot.value)) if is_integer(spot) else None
+    ends = (bounds[1] - 1, bounds[2] + 1) if bounds else ()
+    return [end for end in ends if LEAST <= end <= LARGEST and not anyhow(spot.shape, end)]
+
+
+@breaks(beyond)
+def go_beyond_the_range(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """An integer that is one too small, or one too large."""
-
-    def ends(spot: Spot) -> list[int]:
-        bounds = limits(opened(spot.shape, spot.value))
-        below, above = (bounds[1] - 1, bounds[2] + 1) if bounds else (0, 0)
-        return [end for end in (below, above) if bounds and LEAST <= end <= LARGEST and not anyhow(spot.shape, end)]
-
-    spot = one(rng, found, lambda spot: type(spot.value) is int and ends(spot))
-    return spot is not None and spot.put(pick(rng, ends(spot)))
+    return spot.put(pick(rng, beyond(spot)))
 
 
-@breaks
-def write_another_word(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@breaks(lambda spot: type(spot.value) is str and not anyhow(spot.shape, "unheard"))
+def write_another_word(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """What is none of the words that a table lists."""
-    spot = one(rng, found, lambda spot: type(spot.value) is str and not anyhow(spot.shape, "unheard"))
-    return spot is not None and spot.put("unheard")
+    return spot.put("unheard")
 
 
-@changes
-def change_a_number(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(is_integer)
+def change_a_number(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """Off by one or two, a small one, or another number of the file; inside the range."""
-    spot = one(rng, found, lambda spot: type(spot.value) is int)
-    if spot is None:
-        return False
-    known = [other.value for other in found if type(other.value) is int]
     near = [spot.value + by for by in (-2, -1, -1, 1, 1, 2)]
-    listed = [*near, int(rng.integers(4)), pick(rng, known)]
+    listed = [*near, int(rng.integers(4)), pick(rng, [other.value for other in found if is_integer(other)])]
     return spot.put(pick(rng, [number for number in listed if anyhow(spot.shape, number)] or [spot.value]))
 
 
-@changes
-def choose_another_word(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(is_words)
+def choose_another_word(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """Of those that a table lists."""
-    spot = one(rng, found, lambda spot: is_words(spot.shape))
-    return spot is not None and spot.put(pick(rng, [word for word in within(spot.shape) if word != spot.value]))
+    return spot.put(pick(rng, [word for word in within(spot.shape) if word != spot.value]))
 
 
-@changes
-def change_a_text(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(is_text)
+def change_a_text(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """To another text of this file or of another one, that a reader takes there."""
-    spot = one(rng, found, lambda spot: type(spot.value) is str and type(within(spot.shape)) is not tuple)
-    if spot is None:
-        return False
     texts = [other.value for other in [*found, *others] if type(other.value) is str and type(other.shape) is not tuple]
     return spot.put(pick(rng, [text for text in [*WORDS, *texts] if anyhow(spot.shape, text)] or [spot.value]))
 
 
-@changes
-def add_what_may_be_missing(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(is_table)
+def add_what_may_be_missing(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """A word that a table lists, a small number, or what this file or another one has of the shape."""
-    spot = one(rng, found, lambda spot: isinstance(opened(spot.shape, spot.value), dict))
-    table = opened(spot.shape, spot.value) if spot else {}
-    missing = [key for key, shape in table.items() if spot and isinstance(shape, Maybe) and key not in spot.value]
-    if spot is None or not missing:
+    table = opened(spot.shape, spot.value)
+    if not (missing := [key for key, shape in table.items() if isinstance(shape, Maybe) and key not in spot.value]):
         return False
     key = pick(rng, missing)
     shape = within(table[key])
@@ -265,59 +285,44 @@ def add_what_may_be_missing(rng: Generator, found: list[Spot], others: list[Spot
     return bool(listed)
 
 
-@changes
-def write_another_form(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(lambda spot: isinstance(within(spot.shape), Choice))
+def write_another_form(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """Where there is a choice: a number for a word, a word for a number, an empty leaf."""
-    spot = one(rng, found, lambda spot: isinstance(within(spot.shape), Choice))
-    if spot is None:
-        return False
     forms: list[Any] = ["last", "all", 0, 1, 2, 3, {}]
     fitting = [form for form in forms if anyhow(spot.shape, form)]
     return bool(fitting) and spot.put(pick(rng, fitting))
 
 
-@changes
-def leave_an_entry_out(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(has_entries)
+def leave_an_entry_out(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """Of a list, or of an object with any keys."""
-    if (spot := one(rng, found, lambda spot: is_list(spot) or is_open(spot))) is None:
-        return False
     value = spot.value
     value.pop(int(rng.integers(len(value))) if isinstance(value, list) else pick(rng, value))
     return True
 
 
-@changes
-def leave_out_what_may_be_missing(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
-    if (spot := one(rng, found, lambda spot: isinstance(spot.shape, Maybe))) is None:
-        return False
+@changes(lambda spot: isinstance(spot.shape, Maybe))
+def leave_out_what_may_be_missing(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     del spot.holder[spot.key]
     return True
 
 
-@changes
-def repeat_an_entry(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
-    if (spot := one(rng, found, is_list)) is None:
-        return False
-    value = spot.value
-    value.insert(int(rng.integers(len(value) + 1)), copy.deepcopy(pick(rng, value)))
+@changes(is_list)
+def repeat_an_entry(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
+    spot.value.insert(int(rng.integers(len(spot.value) + 1)), copy.deepcopy(pick(rng, spot.value)))
     return True
 
 
-@changes
-def exchange_two_entries(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(lambda spot: has_entries(spot) and len(spot.value) > 1)
+def exchange_two_entries(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """Of a list, or of an object with any keys."""
-    if (spot := one(rng, found, lambda spot: (is_list(spot) or is_open(spot)) and len(spot.value) > 1)) is None:
-        return False
-    value: Any = spot.value
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    return exchanged(Spot(value, pick(rng, keys), None), Spot(value, pick(rng, keys), None))
+    keys = list(spot.value) if isinstance(spot.value, dict) else range(len(spot.value))
+    return exchanged(Spot(spot.value, pick(rng, keys), None), Spot(spot.value, pick(rng, keys), None))
 
 
-@changes
-def exchange_two_values(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(lambda spot: spot.key != "format")
+def exchange_two_values(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """Of one shape, anywhere in the file; none of them inside the other."""
-    if (spot := one(rng, found, lambda spot: spot.key != "format")) is None:
-        return False
     alike = [other for other in found if other.shape is spot.shape and other.value is not spot.value]
     return bool(alike) and exchanged(spot, pick(rng, alike))
 
@@ -328,12 +333,11 @@ def exchanged(first: Spot, second: Spot) -> bool:
     return bool(first.put(b) and second.put(a))
 
 
-@changes
-def splice(rng: Generator, found: list[Spot], others: list[Spot]) -> bool:
+@changes(lambda spot: spot.key not in ("model", "format"))
+def splice(rng: Generator, spot: Spot, found: list[Spot], others: list[Spot]) -> bool:
     """What another file of the format has under the same key."""
-    spot = one(rng, found, lambda spot: spot.key not in ("model", "format"))
-    alike = [other for other in others if spot and other.shape is spot.shape and type(other.value) is type(spot.value)]
-    return bool(alike) and spot is not None and spot.put(pick(rng, alike).value)
+    alike = [other for other in others if other.shape is spot.shape and type(other.value) is type(spot.value)]
+    return bool(alike) and spot.put(pick(rng, alike).value)
 
 
 OFTEN = {

@@ -1,26 +1,18 @@
 """Certificates: for one position, for all, with a split, with cases. Operators: those of tests/mutations.py."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from restrict.base.errors import RestrictError
-from restrict.base.strictjson import Node
-from restrict.certificate.cases import read_cases
-from restrict.certificate.certificate import certificate_of
-from restrict.model.fileformat import loads
-from restrict.model.program import Instance
-from restrict.model.restriction import Restriction
 from tests import generator, mutations
 from tests.documents import tensor_file
 from tests.fuzzing.at_one_length import judged, true_certificate
 from tests.fuzzing.changes import mutant
-from tests.fuzzing.kinds import Document, Kind, Operator, Trial, sealed
+from tests.fuzzing.kinds import Changed, Document, Kind, Operator, Trial, sealed
 from tests.mutations import Pair
 
 TENSOR = "t.safetensors"
@@ -41,7 +33,7 @@ def original(rng: Generator, kind: str) -> Trial:
             model["output"]["position"] = "every"
         n = int(rng.integers(generator.shortest(model), 6))
         try:
-            certificate = certified(rng, model, n, kind)
+            certificate = mutations.certified(rng, model, n, kind, INPUTS)
         except RestrictError:
             continue  # not defined at this length
         if certificate is None:
@@ -50,45 +42,6 @@ def original(rng: Generator, kind: str) -> Trial:
         if mutations.inputs(pair) <= INPUTS and (rng.random() < 0.1 or mutations.telling(pair)):
             files = stored(model) if rng.random() < 0.25 else ()
             return sealed(model, certificate, files)
-
-
-def certified(rng: Generator, model: Document, n: int, kind: str) -> Document | None:
-    """A certificate of a kind, of a restriction that forces the label three times in four."""
-    at = loads(json.dumps(model).encode()).at(n)
-    fixed = generator.random_restriction(rng, model, n, INPUTS)
-    cone = mutations.positions_of_cone(generator.random_cone(rng, model, n))
-    target: Any = "all" if kind == "all" else "last"
-    if kind != "all" and model["output"]["position"] == "every" and rng.random() < 0.6:
-        target = int(rng.integers(n))
-    if kind != "all" and rng.random() < 0.75:
-        fixed, cone = mutations.forcing(rng, at, target), "all"
-    free = [i for i in range(n) if i not in fixed and i not in at.pinned]
-    split: tuple[int, ...] = ()
-    cases = None
-    if kind in ("split", "cases") and not free:
-        return None
-    if kind == "split":
-        split = tuple(sorted(int(i) for i in rng.permutation(free)[: 1 + int(rng.integers(2))]))
-    if kind == "cases":
-        tree = tree_of(rng, model, n, free)
-        cases = read_cases(Node(tree, "cases"), n, cone)
-    return written(at, fixed, cone, target, split, cases)
-
-
-def tree_of(rng: Generator, model: Document, n: int, free: list[int]) -> Document:
-    """A random tree of cases with at least one question."""
-    cones = [generator.random_cone(rng, model, n), "all"]
-    while True:
-        tree = mutations.random_cases(rng, free, cones, len(model["alphabet"]), 2)
-        if "position" in tree:
-            return tree
-
-
-def written(at: Instance, fixed: dict[int, str], cone: Any, target: Any, split: Any, cases: Any) -> Document:
-    """The certificate as a document."""
-    found = certificate_of(at, Restriction.of(at, fixed), cone, target, split=split, cases=cases)
-    document: Document = json.loads(found.to_bytes())
-    return document
 
 
 def stored(model: Document) -> tuple[tuple[str, bytes], ...]:
@@ -115,14 +68,9 @@ def operators_of(names: Sequence[str]) -> list[Operator]:
     return [partial(operate, name) for name in turns]
 
 
-def operate(
-    name: str, rng: Generator, model: Document, proof: Document, other: Trial
-) -> tuple[Document, Document] | None:
-    """One of them. It may not apply, also where a change before has taken away what it changes."""
-    try:
-        found = mutations.OPERATORS[name](rng, Pair(model, proof), Pair(*other.documents()))
-    except (KeyError, ValueError, IndexError, TypeError, ArithmeticError, AttributeError):
-        return None
+def operate(name: str, rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
+    """One of them."""
+    found = mutations.OPERATORS[name](rng, Pair(model, proof), Pair(*other.documents()))
     return None if found is None else (found.model, found.certificate)
 
 

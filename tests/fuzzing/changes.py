@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.random import Generator
 
-from tests.fuzzing.kinds import Document, Operator, Trial, sealed
+from tests.fuzzing.kinds import Changed, Document, Operator, Trial, sealed
 from tests.fuzzing.operators import pick
 
 NUMBERS = (0, 1, -1, 2, 3, 63, 64, 65, 1000, 65536, 10**6, 10**8, 10**8 + 1, 2**31, 2**62, 2**63 - 1, -(2**63), 2**63)
@@ -124,13 +124,18 @@ def mutant(rng: Generator, pool: Sequence[Trial], operators: Sequence[Operator])
             return made
 
 
-def operated(
-    rng: Generator, model: Document, proof: Document, other: Trial, operators: Sequence[Operator]
-) -> tuple[Document, Document] | None:
+UNFIT = (KeyError, ValueError, IndexError, TypeError, ArithmeticError, AttributeError)
+"""What an operator raises where a change before has taken away what it changes."""
+
+
+def operated(rng: Generator, model: Document, proof: Document, other: Trial, operators: Sequence[Operator]) -> Changed:
     """The pair changed by an operator, one time in eight by two."""
-    found: tuple[Document, Document] | None = (model, proof)
+    found: Changed = (model, proof)
     for _ in range(2 if rng.random() < 0.12 else 1):
-        found = pick(rng, operators)(rng, *found, other) if found is not None else None
+        try:
+            found = pick(rng, operators)(rng, *found, other) if found is not None else None
+        except UNFIT:
+            return None
     return found
 
 

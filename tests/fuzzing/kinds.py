@@ -27,8 +27,10 @@ class Trial:
         return json.loads(self.model), json.loads(self.proof)
 
 
-Operator = Callable[[Generator, Document, Document, Trial], "tuple[Document, Document] | None"]
-"""Changes a pair of documents, in place or into others; the trial is another original. None where it does not apply."""
+Changed = tuple[Document, Document] | None
+"""A pair of documents; None where an operator does not apply."""
+Operator = Callable[[Generator, Document, Document, Trial], Changed]
+"""Changes a pair of documents, in place or into others; the trial is another original."""
 
 
 @dataclass(frozen=True)

@@ -28,49 +28,42 @@ FAR = 4_000
 GRID = [*(2**k for k in range(12, 27)), 99_999_999, 100_000_000]
 
 
-def source(tree: ast.expr) -> str:
-    """An expression of the format as one of Python: truth values are numbers."""
-    match tree:
-        case ast.Constant() | ast.Name():
-            return ast.unparse(tree)
-        case ast.UnaryOp(op=ast.USub(), operand=a):
-            return f"(-{source(a)})"
-        case ast.UnaryOp(operand=a):
-            return f"(+(not {source(a)}))"
-        case ast.BinOp(left=a, op=op, right=b):
-            sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%"}[type(op)]
-            return f"({source(a)} {sign} {source(b)})"
-        case ast.BoolOp(op=op, values=trees):
-            sign = " and " if isinstance(op, ast.And) else " or "
-            return "(1 if " + sign.join(map(source, trees)) + " else 0)"
-        case ast.Compare(left=first, ops=ops, comparators=rest):
-            signs = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-            parts = [f" {signs[type(op)]} {source(b)}" for op, b in zip(ops, rest, strict=True)]
-            return f"(+({source(first)}{''.join(parts)}))"
-        case ast.IfExp(test=c, body=x, orelse=y):
-            return f"({source(x)} if {source(c)} else {source(y)})"
-        case ast.Call(func=ast.Name(id=name), args=trees):
-            return f"{name}({', '.join(map(source, trees))})"
-    raise ValueError(ast.dump(tree))
+class Numbers(ast.NodeTransformer):
+    """An expression of the format as one of Python: truth values are numbers, and no name is one of Python's."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name("v_" + node.id, node.ctx)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node.args = [self.visit(arg) for arg in node.args]
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp | ast.Compare | ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.IfExp(node, ast.Constant(1), ast.Constant(0))
+
+    visit_Compare = visit_BoolOp
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        return self.visit_BoolOp(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
+
+
+WORDS = (
+    ast.Constant, ast.Name, ast.Load, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv,
+    ast.Mod, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop, ast.IfExp, ast.Call,
+)  # fmt: skip
+"""What an expression of the format is made of."""
 
 
 @lru_cache(1 << 12)
 def compiled(text: str, names: tuple[str, ...]) -> Callable[..., int]:
     """An expression as a function of these names."""
+    tree = ast.parse(f"({text})", mode="eval").body
+    if strange := [part for part in ast.walk(tree) if not isinstance(part, WORDS)]:
+        raise ValueError(ast.dump(strange[0]))
     given = ", ".join("v_" + name for name in names)
-
-    class Prefix(ast.NodeTransformer):
-        """No name of a model is one of Python."""
-
-        def visit_Call(self, node: ast.Call) -> ast.AST:
-            node.args = [self.visit(arg) for arg in node.args]
-            return node
-
-        def visit_Name(self, node: ast.Name) -> ast.AST:
-            return ast.Name("v_" + node.id, node.ctx)
-
-    tree = Prefix().visit(ast.parse(f"({text})", mode="eval").body)
-    function: Callable[..., int] = eval(f"lambda {given}: {source(tree)}", {**naive.FUNCTIONS, "__builtins__": {}})
+    code = f"lambda {given}: {ast.unparse(Numbers().visit(tree))}"
+    function: Callable[..., int] = eval(code, {**naive.FUNCTIONS, "__builtins__": {}})
     return function
 
 

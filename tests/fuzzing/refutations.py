@@ -9,7 +9,7 @@ from tests import naive
 from tests.fuzzing import certificates
 from tests.fuzzing.at_one_length import consistent, errors, judged, member, singles, subject, true_refutation
 from tests.fuzzing.changes import mutant
-from tests.fuzzing.kinds import Document, Kind, Operator, Trial, sealed
+from tests.fuzzing.kinds import Changed, Document, Kind, Operator, Trial, sealed
 from tests.fuzzing.meaning import Meaning, Word
 from tests.fuzzing.operators import pick
 
@@ -88,24 +88,16 @@ def certain(found: Meaning, certificate: Document, language: Document) -> int:
 
 # ---------------------------------------------------------------- operators
 
-Changed = tuple[Document, Document] | None
-
 
 def of_the_certificate(operator: Operator) -> Operator:
     """An operator on the certificate inside."""
 
     def change(rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
-        inner = sealed(*swapped(other))
-        found = operator(rng, model, proof["certificate"], inner)
+        theirs = other.documents()
+        found = operator(rng, model, proof["certificate"], sealed(theirs[0], theirs[1]["certificate"]))
         return None if found is None else (found[0], {**proof, "certificate": found[1]})
 
     return change
-
-
-def swapped(other: Trial) -> tuple[Document, Document]:
-    """The other pair's model and inner certificate."""
-    model, proof = other.documents()
-    return model, proof["certificate"]
 
 
 def change_a_letter(rng: Generator, model: Document, proof: Document, other: Trial) -> Changed:
