@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import ResourceLimit, UsageError
@@ -80,17 +80,16 @@ def facts(found: Automaton) -> dict[str, Any]:
     if one.accepts and not found.every:
         dfa = found.dfa()
         out["dfa_states"] = dfa.states
-        out["star_free"] = _tried(lambda: _star_free(dfa))
+        out["star_free"] = _tried(_star_free, dfa)
     for label in out["labels"][:LABELS]:
-        out[f"cost_{label}"] = _tried(partial(_cost, found, label))
-        out[f"pattern_{label}"] = _tried(partial(_pattern, found, label))
+        out[f"cost_{label}"] = _tried(_cost, found, label)
+        out[f"pattern_{label}"] = _tried(_pattern, found, label)
     return out
 
 
-def _tried(question: Any) -> Any:
-
+def _tried(question: Callable[..., Any], *about: Any) -> Any:
     try:
-        return question()
+        return question(*about)
     except ResourceLimit as error:
         return {"unknown": str(error)}
 

@@ -5,15 +5,14 @@ How a certificate is printed by the commands that find one.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.cli import common
-from restrict.cli.checking import Asked, asked, checked_by, checked_line, document_of
+from restrict.cli.checking import Asked, asked, checked_by
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
-from restrict.cli.printer import put, put_json
+from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -144,17 +143,8 @@ def certify_command(o: common.Given) -> None:
     if o.pareto:
         _pareto(program, o)
         return
-    with _crew(o):
+    with common.crew(o.jobs, o.dask):
         (certify_everywhere if _everywhere(o) else _one_position)(program, o)
-
-
-def _crew(o: common.Given) -> AbstractContextManager[None]:
-    """The workers that share the work, where --jobs or --dask asks for them."""
-    if o.jobs is None and o.dask is None:
-        return nullcontext()
-    from restrict.sweep.workers import workers
-
-    return workers(o.jobs, o.dask)
 
 
 def _one_position(program: Model, o: common.Given) -> None:
@@ -182,8 +172,7 @@ def _one_position(program: Model, o: common.Given) -> None:
         )
         said = asked(program, found, o.checker, late=late)
     report(program, found, said, o, optimum, bounds)
-    if late or said.interrupted:
-        common.leave_interrupted(o.output)
+    common.leave_interrupted(late or said.interrupted, o.output)
 
 
 def _bounded(
@@ -241,24 +230,22 @@ def certify_everywhere(program: Model, o: common.Given) -> None:
         more, how = found.document(), found.text(o.trace)
         late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
         said = asked(program, found.certificate, o.checker, late=late)
-    if o.as_json:
-        put_json(certificate_document(found.certificate, said.line, o) | more)
-    else:
-        report(program, found.certificate, said, o, None, None)
+    report(program, found.certificate, said, o, more=more)
+    if not o.as_json:
         echo(how)
-    if late or said.interrupted:
-        common.leave_interrupted(o.output)
+    common.leave_interrupted(late or said.interrupted, o.output)
 
 
 def report(
-    program: Model, found: Certificate, said: Asked, o: common.Given, optimum: Exact | None, bounds: Bounds | None
-) -> None:
+    program: Model, found: Certificate, said: Asked, o: common.Given, optimum: Exact | None = None,
+    bounds: Bounds | None = None, more: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
     def document() -> dict[str, Any]:
-        out = certificate_document(found, said.line, o)
+        out = {"certificate": found.document(), "file": o.output and str(o.output)} | said.document() | (more or {})
         if optimum is not None:
             out["exact"] = optimum.document()
         if bounds is not None:
@@ -269,13 +256,6 @@ def report(
         told = [summary(program, found)]
         told += [] if optimum is None else [optimum.text(found)]
         told += [] if bounds is None else [bounds_below(program, found, bounds, o.output, optimum)]
-        why = "the model has no file" if program.digest is None else said.why
-        return "\n".join([*told, checked_line(said.line, o.checker, why)])
+        return "\n".join([*told, said.text()])
 
     put(text, document, o.as_json, {"  written to": o.output})
-
-
-def certificate_document(found: Certificate, line: str | None, o: common.Given) -> dict[str, Any]:
-    """A certificate with the name of its file and what a checker said."""
-    place = {"file": str(o.output) if o.output else None}
-    return {"certificate": found.document()} | place | document_of(line, o.checker)

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.base.deadline import Progress
+from restrict.base.deadline import Progress, seconds
 from restrict.base.errors import UsageError
 from restrict.base.files import will_write
 from restrict.cli.printer import put
@@ -112,12 +112,6 @@ def _target(value: Any) -> Any:
     return int(value)
 
 
-def _seconds(value: Any) -> float:
-    from restrict.base.deadline import seconds
-
-    return seconds(value)
-
-
 def _share(value: Any) -> Fraction:
     from restrict.model.arguments import the_share
 
@@ -125,7 +119,7 @@ def _share(value: Any) -> Fraction:
 
 
 TARGETS = Read("target", _target, "neither last, all nor a position")
-SECONDS = Read("seconds", _seconds, "not a number of seconds, at least 0")
+SECONDS = Read("seconds", seconds, "not a number of seconds, at least 0")
 SHARE = Read("fraction", _share, "not a fraction between 0 and 1")
 
 
@@ -336,7 +330,7 @@ def announce_compilation() -> None:
 @contextmanager
 def progress_on(title: str) -> Iterator[Progress]:
     """A spinner on a terminal, nothing elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda what, _best: _raise_pending(what)
         return
     from rich.console import Console
@@ -357,6 +351,15 @@ def stages_on(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda what: tell(what, None)
 
 
+def crew(jobs: int | None, dask: str | None = None) -> AbstractContextManager[None]:
+    """The workers that share the work, where --jobs or --dask asks for them."""
+    if jobs is None and dask is None:
+        return nullcontext()
+    from restrict.sweep.workers import workers
+
+    return workers(jobs, dask)
+
+
 def saved(found: Record, path: Path | None) -> bool:
     """Write a result, if a file is named; Ctrl-C waits for it, and whether it came is the answer."""
     from restrict.kernels.shield import kept
@@ -364,7 +367,9 @@ def saved(found: Record, path: Path | None) -> bool:
     return path is not None and kept(lambda: found.save(path))[1]
 
 
-def leave_interrupted(output: Path | None, what: str = "certificate", state: str = "is valid") -> None:
-    """End the process after Ctrl-C; the best certificate is already printed, and written where a file was named."""
+def leave_interrupted(late: bool, output: Path | None, what: str = "certificate", state: str = "is valid") -> None:
+    """After Ctrl-C (``late``) end the process; the best is already printed, and written where a file was named."""
+    if not late:
+        return
     place = f"; it is in {output}" if output else "; use -o FILE to keep it"
     sys.exit(say(f"interrupted; the {what} above is the best so far and {state}{place}", 130))

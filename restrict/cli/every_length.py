@@ -13,7 +13,7 @@ from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.base.files import write_bytes
 from restrict.base.wording import counted, joined
 from restrict.cli import common
-from restrict.cli.checking import checked_line
+from restrict.cli.checking import Asked
 from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
     if path is not None:
         write_bytes(path, found.proof)
         lines.append(f"  proof   written to {path} ({counted(len(found.proof), 'byte')})")
-    lines.append(checked_line(found.line, why="run `restrict check --limit STEPS`"))
+    lines.append(Asked(found.line, why="run `restrict check --limit STEPS`").text())
     return "\n".join(lines)
 
 

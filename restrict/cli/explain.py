@@ -55,8 +55,7 @@ def explain_command(o: common.Given) -> None:
         certificate.save(o.output)
     files = {"certificate written to": o.output}
     put(lambda: "\n".join(e.text() for e in found), lambda: [e.document() for e in found], o.as_json, files)
-    if any(e.interrupted for e in found):
-        common.leave_interrupted(o.output, "explanation")
+    common.leave_interrupted(any(e.interrupted for e in found), o.output, "explanation")
 
 
 def _weight(text: str) -> tuple[int, int]:
