@@ -35,15 +35,13 @@ def automaton_command(o: common.Given) -> None:
     """
     from restrict.all_lengths.automaton import automaton
     from restrict.languages.export import exported, to_json
-    from restrict.model.source import load
     from restrict.report.drawing import check_ending
     from restrict.report.figure import figure_of_dfa
 
     if o.figure is not None:
         check_ending(o.figure)
-    program = load(o.model)
-    with common.stages_on(program.name[:40]) as tell:
-        found = automaton(program, states=o.states, progress=tell)
+    with common.stages_on(o.program.name[:40]) as tell:
+        found = automaton(o.program, states=o.states, progress=tell)
     if found.every and (o.output or o.dot or o.export or o.figure):
         raise UsageError(
             "-o, --dot, --export and --figure are for models with output at the last position, not at every one"

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import click
 
 from restrict.base.deadline import Progress, seconds
 from restrict.base.errors import UsageError
-from restrict.base.files import will_write
+from restrict.base.files import refusals, will_write
 from restrict.cli.printer import put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.kernels.notice import on_first_compilation
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from restrict.base.strictjson import Record
+    from restrict.model.program import Model
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -148,6 +149,13 @@ class Whole(Parameter):
 class Given(SimpleNamespace):
     """What a command was given: an attribute for each of its arguments and options."""
 
+    @cached_property
+    def program(self) -> Model:
+        """The hard-attention program that ``MODEL`` names, read when it is asked for."""
+        from restrict.model.source import load
+
+        return load(self.model)
+
     def only(self, *names: str) -> dict[str, Any]:
         """Some of them, by their names."""
         return {name: getattr(self, name) for name in names}
@@ -265,15 +273,11 @@ def check_writable(path: Path | None) -> Path | None:
     if path is None:
         return None
     folder = path.parent
-    try:
+    with refusals(f"{path}: cannot write"):
         if not folder.is_dir():
             raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
-    except UsageError:
-        raise
-    except (OSError, ValueError) as error:  # a name that no file can have
-        raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
     will_write(path)
     return path
 
@@ -283,13 +287,11 @@ def result_folder(path: Path | None) -> Iterator[None]:
     """Make a folder for results; if the work fails, remove it again."""
     made: list[Path] = []
     try:
-        try:
+        with refusals(f"{path}: cannot make the folder"):
             for folder in () if path is None else [*reversed(path.parents), path]:
                 if not folder.is_dir():
                     folder.mkdir()
                     made.append(folder)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
         yield
     except BaseException:
         with suppress(OSError):  # a folder that is not empty stays

@@ -31,28 +31,26 @@ def lower_bound_command(o: common.Given) -> None:
 
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
     """
-    from restrict.model.source import load
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim
 
-    program = load(o.model)
-    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+    with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
         with common.crew(o.jobs):
-            found = lower_bound(program, o.n, k=o.k, progress=progress, **o.only("target", "seed", "time"))
+            found = lower_bound(o.program, o.n, k=o.k, progress=progress, **o.only("target", "seed", "time"))
         claimed = has_claim(found.bound)
         written = o.output if claimed else None
         if written is not None:
             found.bound.save(written)
         own = o.checker == KERNEL or not claimed
-        said = Asked(found.checked, o.checker) if own else asked(program, found.bound, o.checker)
+        said = Asked(found.checked, o.checker) if own else asked(o.program, found.bound, o.checker)
         if found.stopped in ("time", "interrupted"):
             said = said._replace(why=said.why or unchecked("the time was over"))
 
     def document() -> dict[str, Any]:
         place = {"file": written and str(written)}
-        return {"model": program.name, "n": o.n} | bound_document(program, found) | place | said.document()
+        return {"model": o.program.name, "n": o.n} | bound_document(o.program, found) | place | said.document()
 
-    told = [bound_lines(program, found), *([said.text()] if claimed else [])]
+    told = [bound_lines(o.program, found), *([said.text()] if claimed else [])]
     if o.output is not None:
         told.append(f"  written to {o.output}" if written else "  not written: a bound of 0 has no certificate")
     put("\n".join(told), document, o.as_json)

@@ -36,20 +36,17 @@ def refute_command(o: common.Given) -> None:
     """
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute
-    from restrict.model.source import load
 
     if o.all_lengths:
         refuse_others(("model", "spec", "states", "output", "as_json", "n"))
-    program = load(o.model)
-    if o.all_lengths:
-        refute_everywhere(program, o)
+        refute_everywhere(o)
         return
-    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
-        found = refute(program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
+    with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
+        found = refute(o.program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
         said, late = Asked(None), False
         if isinstance(found, Refutation):
             late = common.saved(found, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
-            said = asked(program, found, o.checker, late=late)
+            said = asked(o.program, found, o.checker, late=late)
     if not isinstance(found, Refutation):
         if o.as_json:
             put_json(found.document())
