@@ -123,14 +123,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.heavy  # by a search as users have it: a short one finds other blocks
-def test_the_sample_is_what_the_first_command_prints(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    words = commands(README)[0].split("restrict ")[-1].split()
+def test_the_sample_is_what_the_first_command_prints(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     sample = re.search("## What it says\n\n```text\n(.*?)```", README, re.DOTALL)
     assert sample is not None
-    assert Shell(monkeypatch, capfd).good(*words) == sample.group(1)
+    assert shell.good(commands(README)[0].split("restrict ")[-1]) == sample.group(1)
 
 
 def test_both_commands_begin_with_a_look_at_the_python() -> None:

@@ -7,21 +7,14 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import MAX_BYTES, one_command, read_bytes, will_write, write_bytes
+from tests.commands import raising
 
 ROOT = Path(__file__).parent.parent
-
-
-def fail(number: int) -> Any:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    return refuse
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "fchmod"])
@@ -32,7 +25,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
     path = tmp_path / "c.json"
     if old is not None:
         path.write_bytes(old)
-    monkeypatch.setattr(os, step, fail(errno.ENOSPC))
+    monkeypatch.setattr(os, step, raising(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     with pytest.raises(UsageError, match=r"c\.json: cannot write: No space left on device"):
         write_bytes(path, b"new")
     assert sorted(tmp_path.iterdir()) == ([path] if old is not None else [])
