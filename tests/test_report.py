@@ -38,6 +38,20 @@ pytest.importorskip("jinja2")
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+FILES = {
+    "certificate": "certify random:layers=2,heads=1,states=2,seed=1 -n 12 -o",
+    "stages": "certify random:layers=1,heads=1,states=2,seed=1,every=1 -n 40 --target all --free 0.5 --method lemma -o",
+    "everywhere": "certify random:layers=2,heads=2,states=2,seed=1,every=1 -n 40 --target all --free 0.7 -o",
+    "refutation": "refute parity-attempt -L parity -n 100 -o",
+    "bound": "lower-bound and-of-ors -n 16 -o",
+    "automaton": "automaton instances/brasp-ab-star.json -o",
+    "proof": "verify instances/brasp-dyck1-depth2.json -L dyck:1,depth=2 -o",
+    "large": "certify and-of-ors -n 10000 -o",
+    "soft": "soft certify parity -n 6 --epsilon 0.5 --time 1 -o",
+}
+"""Commands that write a file of each kind with a report, but for its name."""
+
+
 def random_certificate(
     spec: str, n: int, free: float, cone: Any = "all", target: Any = "last", seed: int = 0
 ) -> Certificate:
@@ -280,15 +294,11 @@ def test_numbers_are_short() -> None:
 
 @pytest.mark.heavy
 def test_every_kind_of_file_has_a_report(shell: Shell, refutation: Path, tmp_path: Path) -> None:
+    kinds = {"Certificate": "certificate", "Lower bound": "bound", "Proof for all lengths": "proof"}
     files: dict[str, Path] = {"Refutation": refutation}
-    for kind, command in {
-        "Certificate": "certify random:layers=2,heads=1,states=2,seed=1 -n 12 -o",
-        "Lower bound": "lower-bound contains-one -n 8 -o",
-        "Automaton": "automaton instances/brasp-ab-star.json -o",
-        "Proof for all lengths": "verify instances/brasp-dyck1-depth2.json -L dyck:1,depth=2 -o",
-    }.items():
-        files[kind] = tmp_path / f"{kind.replace(' ', '-')}.json"
-        shell.good(*command.split(), files[kind])
+    for kind, name in (kinds | {"Automaton": "automaton"}).items():
+        files[kind] = tmp_path / f"{name}.json"
+        shell.good(f"{FILES[name]} {files[kind]}")
     for kind, path in files.items():
         out = tmp_path / "report.html"
         told = json.loads(shell.good("report", path, "-o", out, "--json"))
