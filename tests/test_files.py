@@ -133,12 +133,12 @@ def test_what_a_command_reads_is_not_replaced(tmp_path: Path) -> None:
     for path in paths[:3]:
         with one_command():
             will_write(path)
-            with pytest.raises(UsageError, match="would replace a file that the command reads"):
+            with pytest.raises(UsageError, match=f"^{path}: this would replace a file that the command reads"):
                 read_bytes(paths[0])
         for action in (will_write, lambda path: write_bytes(path, b"new")):
             with one_command():
                 read_bytes(paths[0])
-                with pytest.raises(UsageError, match="would replace"):
+                with pytest.raises(UsageError, match=f"^{path}: this would replace"):
                     action(path)
     with one_command():
         will_write(paths[3])
@@ -165,3 +165,11 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(ResourceLimit, match="larger than 64 MiB"):
         read_bytes(path)
+
+
+def test_of_a_file_that_is_not_there_the_nearest_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").touch()
+    with pytest.raises(
+        UsageError, match=r"cannot read: No such file or directory \(did you mean .*/certificate\.json\?"
+    ):
+        read_bytes(tmp_path / "certifcate.json")

@@ -296,6 +296,13 @@ def test_writing_and_reading_a_model_gives_the_same_digest(name: str, tmp_path: 
     assert loads(dumps(BUILTINS[name]())).digest == model.digest
 
 
+def test_a_head_is_written_with_its_defaults_and_without_what_it_has_not() -> None:
+    head = {"name": "h", "kind": "head", "value": "token", "score": "0", "mask": "none", "ties": "left", "default": 0}
+    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [head]}
+    made = to_document(program(Head("h", "token", "0")))
+    assert json.dumps(made) == json.dumps(fields | {"output": {"variable": "h", "position": "last"}})
+
+
 def test_tables_and_dot_products_are_written_in_place(tmp_path: Path) -> None:
     dot = Dot(tensor(("q", "dim"), [[1, 0], [0, 1]]), tensor(("k", "j", "dim"), [[[1, 2]] * 3, [[3, 4]] * 3]))
     model = program(
