@@ -1,7 +1,9 @@
 """Commands as they are typed, run in this process."""
 
+import shlex
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 from click.testing import CliRunner, Result
@@ -29,6 +31,15 @@ def failed(kind: type[Exception], *words: object) -> str:
     return str(error)
 
 
+def raising(error: BaseException | type[BaseException]) -> Callable[..., NoReturn]:
+    """A function that raises, to be put in the place of another one."""
+
+    def raises(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    return raises
+
+
 class Answer(NamedTuple):
     """What a command left: its exit code and both streams."""
 
@@ -44,8 +55,9 @@ class Shell:
         self.monkeypatch, self.capfd = monkeypatch, capfd
 
     def __call__(self, *words: object) -> Answer:
-        """The exit code and both streams of one command."""
-        self.monkeypatch.setattr(sys, "argv", ["restrict", *map(str, words)])
+        """The exit code and both streams of one command, given as its words or as one line."""
+        line = shlex.split(str(words[0])) if len(words) == 1 else map(str, words)
+        self.monkeypatch.setattr(sys, "argv", ["restrict", *line])
         common._pending.clear()  # a process of its own knows of no earlier Ctrl-C
         self.capfd.readouterr()
         with pytest.raises(SystemExit) as stop:

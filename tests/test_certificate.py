@@ -11,6 +11,7 @@ import pytest
 import restrict
 from restrict import Certificate, Claim, Restriction, certificate_of, load_certificate
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
+from tests.wrong_ways import certificate
 
 
 def example(n: int = 5, fixed: dict[int, str] | None = None, **more: Any) -> Certificate:
@@ -186,11 +187,9 @@ def test_a_picture_of_a_hundred_million_positions_takes_no_memory(tmp_path: Path
     from restrict.report.text import certificate_picture
 
     n = 10**8
-    document = {
-        "format": "restrict-certificate/1", "model": {"name": "m", "sha256": None}, "n": n, "target": "last",
-        "fixed": [[0, n // 2, "a"], [n // 2, n // 4, "b"]], "cone": {"h": [[0, n]]},
-        "claim": {"free": n // 4, "c": n // 4, "dependencies": [[3 * n // 4, n // 4]], "values": [0, 1]},
-    }  # fmt: skip
+    fixed, claim = [[0, n // 2, "a"], [n // 2, n // 4, "b"]], {"dependencies": [[3 * n // 4, n // 4]]}
+    document = certificate(n, fixed=fixed, cone={"h": [[0, n]]}, claim={"free": n // 4, "c": n // 4} | claim)
+    document["model"]["sha256"] = None
     tracemalloc.start()
     picture = certificate_picture(read_outline(Node(document, "top level")))
     assert tracemalloc.get_traced_memory()[1] < 2**20

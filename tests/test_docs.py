@@ -66,13 +66,14 @@ def test_wrong_code_of_a_page_is_noticed() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    links = 0
-    for page in (ROOT / "docs").glob("*.md"):
+    links = set()
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             there = (page.parent / target).exists() or (page.parent / "schema" / Path(target).name).exists()
             assert there or target.startswith("schema/"), (page.name, target)
-            links += 1
-    assert links >= 50
+            links.add((page.name, target))
+    assert len(links) >= 50
+    assert ("README.md", "docs/index.md") in links
 
 
 @pytest.mark.heavy
@@ -123,14 +124,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.heavy  # by a search as users have it: a short one finds other blocks
-def test_the_sample_is_what_the_first_command_prints(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    words = commands(README)[0].split("restrict ")[-1].split()
+def test_the_sample_is_what_the_first_command_prints(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     sample = re.search("## What it says\n\n```text\n(.*?)```", README, re.DOTALL)
     assert sample is not None
-    assert Shell(monkeypatch, capfd).good(*words) == sample.group(1)
+    assert shell.good(commands(README)[0].split("restrict ")[-1]) == sample.group(1)
 
 
 def test_both_commands_begin_with_a_look_at_the_python() -> None:
@@ -143,13 +141,6 @@ def test_the_look_at_the_python_says_nothing_here() -> None:
         [sys.executable, ROOT / "scripts" / "need_python.py"], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_links_lead_somewhere() -> None:
-    targets = re.findall(r"\]\(([^)#:]+)\)", README)
-    assert "docs/index.md" in targets
-    for target in targets:
-        assert (ROOT / target).exists(), target
 
 
 # ----------------------------------------------------------------

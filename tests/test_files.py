@@ -7,21 +7,14 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import MAX_BYTES, one_command, read_bytes, will_write, write_bytes
+from tests.commands import raising
 
 ROOT = Path(__file__).parent.parent
-
-
-def fail(number: int) -> Any:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    return refuse
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "fchmod"])
@@ -32,7 +25,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(
     path = tmp_path / "c.json"
     if old is not None:
         path.write_bytes(old)
-    monkeypatch.setattr(os, step, fail(errno.ENOSPC))
+    monkeypatch.setattr(os, step, raising(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     with pytest.raises(UsageError, match=r"c\.json: cannot write: No space left on device"):
         write_bytes(path, b"new")
     assert sorted(tmp_path.iterdir()) == ([path] if old is not None else [])
@@ -140,12 +133,12 @@ def test_what_a_command_reads_is_not_replaced(tmp_path: Path) -> None:
     for path in paths[:3]:
         with one_command():
             will_write(path)
-            with pytest.raises(UsageError, match="would replace a file that the command reads"):
+            with pytest.raises(UsageError, match=f"^{path}: this would replace a file that the command reads"):
                 read_bytes(paths[0])
         for action in (will_write, lambda path: write_bytes(path, b"new")):
             with one_command():
                 read_bytes(paths[0])
-                with pytest.raises(UsageError, match="would replace"):
+                with pytest.raises(UsageError, match=f"^{path}: this would replace"):
                     action(path)
     with one_command():
         will_write(paths[3])
@@ -172,3 +165,9 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(ResourceLimit, match="larger than 64 MiB"):
         read_bytes(path)
+
+
+def test_of_a_file_that_is_not_there_the_nearest_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").touch()
+    with pytest.raises(UsageError, match=r"read: No such file or directory \(did you mean .*/certificate\.json\?"):
+        read_bytes(tmp_path / "certifcate.json")

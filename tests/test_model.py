@@ -5,6 +5,8 @@ import itertools
 import json
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,14 @@ from safetensors.numpy import save_file
 
 import restrict
 from restrict import Dot, Head, Map, Model, Output, Table
-from restrict.base.errors import ModelError, ResourceLimit, RestrictError, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.elaboration.check import ENTRIES, tabulated
-from restrict.elaboration.trusted import trusted_check
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.expr_parser import parse
 from restrict.model.fileformat import dumps, load, loads, save, to_document
 from tests import documents
-from tests import trusted as check
 from tests.marks import heavy_after
+from tests.wrong_ways import certificate, code, holds
 
 BITS = ("0", "1")
 
@@ -61,7 +62,12 @@ def read(**more: Any) -> Model:
 
 # ---------------------------------------------------------------- the program
 
-A_MAP, B_MAP = Map("a", ("b",), 2, "b"), Map("b", ("a",), 2, "a")
+A_MAP, B_MAP, A_BIT = Map("a", ("b",), 2, "b"), Map("b", ("a",), 2, "a"), Map("b", ("token",), 2, "token")
+
+
+def product(query: list[int], keys: list[list[int]], axes: tuple[str, ...] = ("k", "dim")) -> Model:
+    """A head that scores by a dot product."""
+    return program(head(Dot(tensor(("dim",), query), tensor(axes, keys)), key="token"))
 
 
 @pytest.mark.parametrize(
@@ -75,17 +81,14 @@ A_MAP, B_MAP = Map("a", ("b",), 2, "b"), Map("b", ("a",), 2, "a")
         (lambda: program(Head("h", "h", "0")), "variables[0] 'h': cyclic definition: h -> h"),
         (lambda: program(A_MAP, B_MAP), "variables[0] 'a': cyclic definition: a -> b -> a"),
         (
-            lambda: program(A_MAP, Map("b", ("token",), 2, "token")),
+            lambda: program(A_MAP, A_BIT),
             "variables[0] 'a': argument 'b' is defined later in the list; move it before 'a'",
         ),
         (lambda: program(Map("a", (), 2, "0"), Map("a", (), 2, "1")), "'a' is already the name of variables["),
-        *[
-            (
-                lambda word=word: program(Map(word, (), 2, "0")),
-                f"variables[0].name: {word!r} is not a free variable name",
-            )
+        *(
+            (partial(program, Map(word, (), 2, "0")), f"variables[0].name: {word!r} is not a free variable name")
             for word in ("token", "position", "n", "i", "q", "if", "hash", "isqrt", "1a", "a b", "")
-        ],
+        ),
         (lambda: program(Map("x" * 65, (), 2, "0")), "xxx...' is not a free variable name"),
         (lambda: program(head("q")), "variables[0] 'h'.score: it mentions q, but the head has no query"),
         (lambda: program(head("k + 1")), "variables[0] 'h'.score: it mentions k, but the head has no key"),
@@ -112,20 +115,9 @@ A_MAP, B_MAP = Map("a", ("b",), 2, "b"), Map("b", ("a",), 2, "a")
         (lambda: program(head(tensor(("j", "j"), [[0]]))), "must be distinct"),
         (lambda: program(head(tensor(("j", "k"), [0]), key="token")), "a table of 1 dimensions for 2 axes"),
         (lambda: program(head(tensor(("j",), []))), "an empty table"),
-        (
-            lambda: program(head(Dot(tensor(("dim",), [1, 2]), tensor(("k", "dim"), [[1], [2]])), key="token")),
-            "variables[0] 'h'.score.dot: dim is 2 in the query and 1 in the key",
-        ),
-        (
-            lambda: program(head(Dot(tensor(("dim",), [1]), tensor(("dim", "k"), [[1, 2]])), key="token")),
-            "the last axis must be 'dim'",
-        ),
-        (
-            lambda: program(
-                head(Dot(tensor(("dim",), [2**62, 1]), tensor(("k", "dim"), [[2, 0], [0, 0]])), key="token")
-            ),
-            "64-bit overflow: the product can reach 9223372036854775808",
-        ),
+        (lambda: product([1, 2], [[1], [2]]), "variables[0] 'h'.score.dot: dim is 2 in the query and 1 in the key"),
+        (lambda: product([1], [[1, 2]], ("dim", "k")), "the last axis must be 'dim'"),
+        (lambda: product([2**62, 1], [[2, 0], [0, 0]]), "64-bit overflow: the product can reach 9223372036854775808"),
     ],
 )
 def test_a_program_that_breaks_a_rule_is_refused_by_name(build: Callable[[], Model], reason: str) -> None:
@@ -133,6 +125,14 @@ def test_a_program_that_breaks_a_rule_is_refused_by_name(build: Callable[[], Mod
 
 
 # ---------------------------------------------------------------- at a length
+
+SEVEN, WIDE = tensor(("token",), [0, 7]), "k * 9223372036854775807 * 2"
+WRONG_SHAPE = "table of the wrong shape: axis 'k' has 3 entries"
+
+
+def answering(variable: str, **more: Any) -> Model:
+    """A model of no variables, with this output."""
+    return Model("m", BITS, (), Output(variable, **more))
 
 
 @pytest.mark.parametrize(
@@ -144,16 +144,8 @@ def test_a_program_that_breaks_a_rule_is_refused_by_name(build: Callable[[], Mod
             "variables[0] 'a' at n = 5: map value 2 at token = 1, i = 1 is outside its domain 0..1",
         ),
         (program(Map("a", (), 2, "-1")), 3, "variables[0] 'a' at n = 3: map value -1 at every position is outside its"),
-        (
-            program(Map("a", ("token",), 2, tensor(("token",), [0, 7]))),
-            3,
-            "map value 7 at token = 1 is outside its domain 0..1",
-        ),
-        (
-            program(head("k * 9223372036854775807 * 2", key="token")),
-            3,
-            "variables[0] 'h' at n = 3: score 'k * 9223372036854775807 * 2': 64-bit overflow",
-        ),
+        (program(Map("a", ("token",), 2, SEVEN)), 3, "map value 7 at token = 1 is outside its domain 0..1"),
+        (program(head(WIDE, key="token")), 3, f"variables[0] 'h' at n = 3: score '{WIDE}': 64-bit overflow"),
         (program(Map("a", ("token",), "n * 9223372036854775807", "0")), 3, "'a' at n = 3: domain: 64-bit overflow"),
         (program(head("1 // k", key="token")), 3, "'h' at n = 3: score '1 // k': a divisor may be 0"),
         (program(head("5 % (i - 1)")), 3, "a divisor may be 0"),
@@ -162,36 +154,21 @@ def test_a_program_that_breaks_a_rule_is_refused_by_name(build: Callable[[], Mod
         (program(head(default=-1)), 3, "default -1 is outside its domain 0..1"),
         (program(head(domain=1)), 3, "domain 1 is smaller than that of its value 'token', 2"),
         (program(Map("a", (), "n - 3", "0")), 3, "'a' at n = 3: domain has size 0; it must be at least 1"),
-        (
-            program(head(tensor(("k",), [1, 2, 3]), key="token")),
-            3,
-            "table of the wrong shape: axis 'k' has 3 entries, but 'token' has 2 values",
-        ),
+        (program(head(tensor(("k",), [1, 2, 3]), key="token")), 3, f"{WRONG_SHAPE}, but 'token' has 2 values"),
         (
             program(head(tensor(("j",), [1, 2, 3]))),
             4,
             "axis 'j' of the table has 3 entries, fewer than the 4 positions",
         ),
+        (answering("token", labels=("a",)), 3, "output.labels: 1 labels for the 2 values of 'token'"),
+        (answering("position", labels=("a", "b")), 3, "2 labels for the 3 values of 'position' at n"),
+        (answering("token", accept=frozenset({2})), 3, "output.accept: 2 is outside the domain 0..1"),
         (
-            Model("m", BITS, (), Output("token", labels=("a",))),
+            program(when="n > 2 * 3"),
             3,
-            "output.labels: 1 labels for the 2 values of 'token'",
+            "model 'm' is not defined at n = 3: its condition is 'n > 2 * 3'; it is at n = 7",
         ),
-        (
-            Model("m", BITS, (), Output("position", labels=("a", "b"))),
-            3,
-            "2 labels for the 3 values of 'position' at n",
-        ),
-        (
-            Model("m", BITS, (), Output("token", accept=frozenset({2}))),
-            3,
-            "output.accept: 2 is outside the domain 0..1",
-        ),
-        (
-            program(when="n % 2 == 0"),
-            3,
-            "model 'm' is not defined at n = 3: its condition is 'n % 2 == 0'; it is at n = 2 and 4",
-        ),
+        (program(when="n % 2 == 0"), 3, "its condition is 'n % 2 == 0'; it is at n = 2 and 4"),
         (program(when="n > 5"), 3, "its condition is 'n > 5'; it is at n = 6"),
         (program(when="n < 0"), 3, "its condition is 'n < 0'"),
         (program(when="10 // (n - 4) == 2"), 3, "its condition is '10 // (n - 4) == 2'; it is at n = 8"),
@@ -319,6 +296,13 @@ def test_writing_and_reading_a_model_gives_the_same_digest(name: str, tmp_path: 
     assert loads(dumps(BUILTINS[name]())).digest == model.digest
 
 
+def test_a_head_is_written_with_its_defaults_and_without_what_it_has_not() -> None:
+    head = {"name": "h", "kind": "head", "value": "token", "score": "0", "mask": "none", "ties": "left", "default": 0}
+    fields = {"format": "restrict-model/1", "name": "m", "alphabet": ["0", "1"], "variables": [head]}
+    made = to_document(program(Head("h", "token", "0")))
+    assert json.dumps(made) == json.dumps(fields | {"output": {"variable": "h", "position": "last"}})
+
+
 def test_tables_and_dot_products_are_written_in_place(tmp_path: Path) -> None:
     dot = Dot(tensor(("q", "dim"), [[1, 0], [0, 1]]), tensor(("k", "j", "dim"), [[[1, 2]] * 3, [[3, 4]] * 3]))
     model = program(
@@ -330,25 +314,21 @@ def test_tables_and_dot_products_are_written_in_place(tmp_path: Path) -> None:
     assert to_document(save(model, tmp_path / "m.json")) == to_document(model)
 
 
-def test_a_file_or_a_built_in_model_must_be_named() -> None:
-    message = refusal_of_load("frog")
-    assert "'frog' is neither a file nor a built-in model; built in are all-ones" in message
-    assert "'depth' is not an option of tribes; its options are width=8" in refusal_of_load("tribes:depth=2")
-    assert "width is given twice" in refusal_of_load("tribes:width=2,width=3")
-    assert "width='x' must be an integer of at least 1" in refusal_of_load("tribes:width=x")
-    assert "its options are none" in refusal_of_load("anbn:a=1")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("tribes:width=2,width=3", "width is given twice"),
+        ("tribes:width=x", "width='x' must be an integer of at least 1"),
+        ("anbn:a=1", "its options are none"),
+    ],
+)
+def test_wrong_options_of_a_built_in_model_are_named(text: str, reason: str) -> None:
+    assert reason in refusal(lambda: restrict.load(text), UsageError)
+
+
+def test_a_built_in_model_may_have_options() -> None:
     assert restrict.load("tribes:width=3").name == "tribes:width=3"
     assert restrict.load("random:layers=1,seed=0").run("01").output in ("accept", "reject")
-
-
-def refusal_of_load(text: str) -> str:
-    with pytest.raises(UsageError) as caught:
-        restrict.load(text)
-    return str(caught.value)
-
-
-def test_a_name_that_is_too_long_for_a_file_is_no_model() -> None:
-    assert "neither a file nor a built-in model" in refusal_of_load("x" * 5000)
 
 
 def test_a_lone_surrogate_is_no_character() -> None:
@@ -430,18 +410,12 @@ def test_a_model_without_a_file_may_have_too_many_values_to_tabulate(
     [
         (head(lambda n, i, q, j, k: 0.5), "the score callable returned 0.5, which is not a 64-bit integer"),
         (head(lambda n, i, q, j, k: 2**63), "the score callable returned 9223372036854775808"),
-        (
-            Map("m", ("token",), 2, lambda n, i, token: 5),
-            "'m': the map callable gives 5 .. 5 at position 0, outside its",
-        ),
+        (head(lambda n, i, q, j, k: None), "returned None"),
+        (Map("m", ("token",), 2, lambda n, i, token: 5), "'m': the map callable gives 5 .. 5 at position 0, outside"),
     ],
 )
 def test_a_callable_that_returns_something_else_is_refused(variable: Head | Map, reason: str) -> None:
     assert reason in refusal(lambda: program(variable).run("01"))
-
-
-def test_a_callable_that_returns_nothing_is_refused() -> None:
-    assert "returned None" in refusal(lambda: program(head(lambda n, i, q, j, k: None)).run("01"))
 
 
 def test_the_gate_of_the_format_page_tells_no_match_from_nothing_visible() -> None:
@@ -465,27 +439,13 @@ def test_the_gate_of_the_format_page_tells_no_match_from_nothing_visible() -> No
 # Package and checker read models in the same way, so that an elaborated proof is about the same program.
 
 
-def encoded(document: dict[str, object]) -> bytes:
-    """A document as a file."""
-    return json.dumps(document).encode()
-
-
 def test_known_keys_of_an_enormous_domain_are_scanned() -> None:
     """Found by the fuzzer: the engine refuses a row of so many pairs; the certificate leaves one for each position."""
     n, wide = 300, 1 << 62
     key = documents.head("a", "0", "position", mask="strict_future", domain=wide)
     out = documents.head("b", "q != k", "a", key="a", query="position")
-    model = encoded(documents.model(key, out, position="last", name="wide"))
-    claim = {"free": n, "c": 0, "dependencies": [], "values": [1]}
-    certificate = encoded(
-        {
-            "format": "restrict-certificate/1",
-            "model": {"name": "wide", "sha256": hashlib.sha256(model).hexdigest()},
-            "n": n,
-        }
-        | {"target": "last", "fixed": [], "cone": {"a": [[0, n]], "b": [[n - 1, 1]]}, "claim": claim}
-    )
-    assert check.verify(model, certificate).startswith(f"s VERIFIED n={n} ")
+    claim, cone = {"c": 0, "dependencies": [], "values": [1]}, {"a": [[0, n]], "b": [[n - 1, 1]]}
+    holds(documents.model(key, out, position="last"), certificate(n, cone=cone, claim=claim))
 
 
 @pytest.mark.parametrize(
@@ -498,25 +458,10 @@ def test_known_keys_of_an_enormous_domain_are_scanned() -> None:
 )  # fmt: skip
 def test_package_and_checker_read_the_same_expressions(score: str, expected: int) -> None:
     """A hash and a comparison have an interval, not a value, before interval analysis; no width is too wide."""
-    data = encoded(documents.model(documents.head("h", score, key="token"), position="last"))
-    certificate = {
-        "format": "restrict-certificate/1",
-        "model": {"name": "m", "sha256": hashlib.sha256(data).hexdigest()},
-        **{"n": 3, "target": "last", "fixed": [], "cone": "all"},
-        "claim": {"free": 3, "c": 3, "dependencies": [[0, 3]], "values": [0, 1]},
-    }
-    try:
-        trusted_check(data, json.dumps(certificate).encode(), None, "certificate", 10**6)
-        code = 0
-    except RestrictError as error:
-        code = error.exit_code
-    assert code == expected
-    try:
-        loads(data).at(3)
-        package = 0
-    except ModelError:
-        package = 4
-    assert package == expected
+    document = documents.model(documents.head("h", score, key="token"), position="last")
+    assert code(document, certificate(3, claim={"c": 3, "dependencies": [[0, 3]]}), 10**6) == expected
+    with pytest.raises(ModelError) if expected else nullcontext():
+        loads(json.dumps(document).encode()).at(3)
 
 
 def test_a_hash_of_thousands_is_a_limit_of_the_package() -> None:

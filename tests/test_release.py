@@ -29,6 +29,7 @@ from restrict.model.task import Task
 from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, fewest_fixed
 from tests import generator
 from tests.clock import looks
+from tests.commands import raising
 from tests.marks import heavy_after, rows_after
 
 
@@ -210,11 +211,8 @@ def test_what_the_search_found_stays_where_the_enumeration_after_it_does_not_end
 ) -> None:
     """It ended as an internal error, or lost the certificate."""
 
-    def over(*_: object) -> None:
-        raise ending
-
     for name in ("fewest_fixed", "least_depends"):
-        monkeypatch.setattr(f"restrict.certification.{name}", over)
+        monkeypatch.setattr(f"restrict.certification.{name}", raising(ending))
     model = restrict.load("tagger" if "c" in wish else "first-symbol")
     found = restrict.certify(model, 6, **wish)
     assert restrict.check(model, found).startswith("s VERIFIED n=6")
@@ -245,10 +243,7 @@ def test_ctrl_c_in_the_search_for_c_0_is_not_followed_by_a_second_search(
 
 
 def test_ctrl_c_in_the_proof_of_the_optimum_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def over(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("restrict.certification.descend", over)
+    monkeypatch.setattr("restrict.certification.descend", raising(KeyboardInterrupt))
     model = restrict.load("random:layers=2,heads=2,states=4,seed=1")
     found = restrict.certify(model, 40)
     assert found.provenance["stopped"] == "interrupted"

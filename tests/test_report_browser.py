@@ -14,21 +14,10 @@ import pytest
 
 from restrict.report.source import page_of
 from tests.commands import succeeded, typed
-from tests.test_report import BROWSER, browse
+from tests.test_report import BROWSER, FILES, browse
 
 pytestmark = [pytest.mark.heavy, pytest.mark.skipif(BROWSER is None, reason="no Chromium here")]
 
-FILES = {
-    "certificate": "certify random:layers=2,heads=1,states=2,seed=1 -n 12 -o",
-    "stages": "certify random:layers=1,heads=1,states=2,seed=1,every=1 -n 40 --target all --free 0.5 --method lemma -o",
-    "everywhere": "certify random:layers=2,heads=2,states=2,seed=1,every=1 -n 40 --target all --free 0.7 -o",
-    "refutation": "refute parity-attempt -L parity -n 100 -o",
-    "bound": "lower-bound and-of-ors -n 16 -o",
-    "automaton": "automaton instances/brasp-ab-star.json -o",
-    "proof": "verify instances/brasp-dyck1-depth2.json -L dyck:1,depth=2 -o",
-    "large": "certify and-of-ors -n 10000 -o",
-    "soft": "soft certify parity -n 6 --epsilon 0.5 --time 1 -o",
-}
 ROWS = [
     {"id": f"{n}", "task": "certify", "model": "m", "n": n, "ok": n < 9, "fixed_count": 1, "seconds": 0.5, "error": "e"}
     for n in (7, 8, 9)

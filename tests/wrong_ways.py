@@ -1,7 +1,7 @@
 """What the tests of docs/how-it-could-be-wrong.md share: small models, proofs of claims about them, and verdicts."""
 
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from restrict.all_lengths.bimachine import Limits
@@ -39,8 +39,9 @@ def bare(document: Document, *dropped: str, **output: Any) -> Document:
 
 
 def certificate(n: int, **more: Any) -> Document:
-    """A certificate that everything is free, and the output at the last position takes both values."""
-    claim = {"free": n, "c": 1, "dependencies": [[n - 1, 1]], "values": [0, 1]} | more.pop("claim", {})
+    """A certificate that everything is free, and the output at the last position (or at all) depends on one input."""
+    last = {} if more.get("target") == "all" else {"dependencies": [[n - 1, 1]], "values": [0, 1]}
+    claim = {"free": n, "c": 1} | last | more.pop("claim", {})
     fields: Document = {"format": "restrict-certificate/1", "model": {"name": "m", "sha256": ""}, "n": n}
     return {**fields, "target": "last", "fixed": [], "cone": "all", "claim": claim, **more}
 
@@ -83,9 +84,9 @@ def everywhere(document: Document, claim: Document, **more: Any) -> tuple[Docume
     return document, {**json.loads(layers(dumps(document))), "claim": claim, **more}
 
 
-def code(document: Document, proof: Document, limit: int = 10_000_000) -> int:
-    """The checker's exit code."""
-    trial: Trial = sealed(document, proof)
+def code(document: Document, made: Document, limit: int = 10_000_000) -> int:
+    """The checker's exit code for a proof, or for a claim about every length, which gets the engine's layers."""
+    trial: Trial = sealed(*everywhere(document, made) if "kind" in made else (document, made))
     try:
         line = verify(trial.model, trial.proof, limit=limit)
     except Reject as reject:
@@ -94,11 +95,11 @@ def code(document: Document, proof: Document, limit: int = 10_000_000) -> int:
     return 0
 
 
-def verified(document: Document, proof: Document) -> bool:
-    """Whether it is verified."""
-    return code(document, proof) == 0
+def holds(document: Document, *made: Document, expected: int = 0) -> None:
+    """Each of the proofs or claims about a model is verified; or is refused with another exit code."""
+    for one in made:
+        assert code(document, one) == expected, one
 
 
-def refused(document: Document, proof: Document, expected: int = 3) -> bool:
-    """Whether it is refused with this exit code: 3 is well-formed and not established."""
-    return code(document, proof) == expected
+fails, malformed = partial(holds, expected=3), partial(holds, expected=4)
+"""Each is well-formed and not established; each is malformed."""

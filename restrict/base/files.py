@@ -29,12 +29,25 @@ def is_there(text: str) -> bool:
         return False
 
 
+@contextmanager
+def refusals(what: str, read: str | None = None) -> Iterator[None]:
+    """What the system refuses, a name that no file can have included, as ``UsageError``: ``what`` was not possible, and
+    why; of a file to ``read`` that is not there, also the nearest names."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except (OSError, ValueError) as error:
+        near = near_files(read) if read is not None and isinstance(error, FileNotFoundError) else ""
+        raise UsageError(f"{what}: {getattr(error, 'strerror', None) or error}{near}") from None
+
+
 def read_bytes(path: Path, regular: bool = False) -> bytes:
     """The bytes of a file, of a pipe, or (for ``-``) of standard input. ``regular``: refuse a pipe or a device, which
     might never end: for files that another file names. Gives the whole content, at most ``MAX_BYTES``."""
     standard = str(path) == STANDARD_INPUT and not regular
     name = "standard input" if standard else str(path)
-    try:
+    with refusals(f"{name}: cannot read", str(path)):
         if regular and not is_regular(path):
             raise UsageError(f"{path}: cannot read: it is not a regular file")
         content = _commands[-1].drained.get(str(path))
@@ -44,11 +57,6 @@ def read_bytes(path: Path, regular: bool = False) -> bytes:
                 content = (b"" if standard else _begun(file.fileno(), name)) + file.read(MAX_BYTES + 1)
             if not kept:
                 _commands[-1].drained[str(path)] = content
-    except UsageError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        near = near_files(str(path)) if isinstance(error, FileNotFoundError) else ""
-        raise UsageError(f"{name}: cannot read: {getattr(error, 'strerror', None) or error}{near}") from None
     if len(content) > MAX_BYTES:
         raise ResourceLimit(f"{name}: the file is larger than {MAX_BYTES >> 20} MiB")
     return content
@@ -170,16 +178,12 @@ def write_bytes(path: Path, content: bytes) -> None:
     the name in one step, with the permissions of an existing file; a link is followed. Devices and pipes are written in
     place."""
     path = Path(path)
-    try:
+    with refusals(f"{path}: cannot write"):
         _commands[-1].write(path)
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
             _replace(Path(os.path.realpath(path)), content)
-    except UsageError:
-        raise
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.errors import ResourceLimit, UsageError
@@ -35,15 +35,13 @@ def automaton_command(o: common.Given) -> None:
     """
     from restrict.all_lengths.automaton import automaton
     from restrict.languages.export import exported, to_json
-    from restrict.model.source import load
     from restrict.report.drawing import check_ending
     from restrict.report.figure import figure_of_dfa
 
     if o.figure is not None:
         check_ending(o.figure)
-    program = load(o.model)
-    with common.stages_on(program.name[:40]) as tell:
-        found = automaton(program, states=o.states, progress=tell)
+    with common.stages_on(o.program.name[:40]) as tell:
+        found = automaton(o.program, states=o.states, progress=tell)
     if found.every and (o.output or o.dot or o.export or o.figure):
         raise UsageError(
             "-o, --dot, --export and --figure are for models with output at the last position, not at every one"
@@ -80,17 +78,16 @@ def facts(found: Automaton) -> dict[str, Any]:
     if one.accepts and not found.every:
         dfa = found.dfa()
         out["dfa_states"] = dfa.states
-        out["star_free"] = _tried(lambda: _star_free(dfa))
+        out["star_free"] = _tried(_star_free, dfa)
     for label in out["labels"][:LABELS]:
-        out[f"cost_{label}"] = _tried(partial(_cost, found, label))
-        out[f"pattern_{label}"] = _tried(partial(_pattern, found, label))
+        out[f"cost_{label}"] = _tried(_cost, found, label)
+        out[f"pattern_{label}"] = _tried(_pattern, found, label)
     return out
 
 
-def _tried(question: Any) -> Any:
-
+def _tried(question: Callable[..., Any], *about: Any) -> Any:
     try:
-        return question()
+        return question(*about)
     except ResourceLimit as error:
         return {"unknown": str(error)}
 

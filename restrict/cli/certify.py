@@ -5,20 +5,18 @@ How a certificate is printed by the commands that find one.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.cli import common
-from restrict.cli.checking import Asked, asked, checked_by, checked_line, document_of
+from restrict.cli.checking import Asked, asked, checked_by
 from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
-from restrict.cli.printer import put, put_json
+from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
 if TYPE_CHECKING:
     from restrict.certificate.certificate import Certificate
-    from restrict.model.program import Model
     from restrict.optimum.exact import Exact
     from restrict.optimum.lower_bound import Bounds
 
@@ -127,80 +125,65 @@ def certify_command(o: common.Given) -> None:
     proof. With --cost as well: instead of a pattern, the exact fewest positions that must be fixed, at every length,
     with a proof; then -n N also gives a restriction with the fewest at that length.
     """
-    from restrict.model.source import load
-
     if (o.label is not None or o.cost) and not o.all_lengths:
         raise UsageError("--label and --cost are for --all-lengths")
     if o.cost and o.label is None:
         raise UsageError("--cost needs --label: the label to force")
     if o.all_lengths:
         refuse_others(("model", "states", "label", "cost", "output", "as_json", *(("n",) if o.cost else ())))
-        (certify_cost if o.cost else certify_pattern)(load(o.model), o)
-        return
-    check(o)
+    else:
+        check(o)
     if not o.pareto:
         common.check_writable(o.output)
-    program = load(o.model)
-    if o.pareto:
-        _pareto(program, o)
+    if o.all_lengths:
+        (certify_cost if o.cost else certify_pattern)(o)
         return
-    with _crew(o):
-        (certify_everywhere if _everywhere(o) else _one_position)(program, o)
+    _ = o.program  # before workers start
+    with common.crew(o.jobs, o.dask):
+        (_pareto if o.pareto else certify_everywhere if _everywhere(o) else _one_position)(o)
 
 
-def _crew(o: common.Given) -> AbstractContextManager[None]:
-    """The workers that share the work, where --jobs or --dask asks for them."""
-    if o.jobs is None and o.dask is None:
-        return nullcontext()
-    from restrict.sweep.workers import workers
-
-    return workers(o.jobs, o.dask)
-
-
-def _one_position(program: Model, o: common.Given) -> None:
+def _one_position(o: common.Given) -> None:
     from restrict.certification import certify
     from restrict.model.restriction import Restriction
 
-    given = Restriction.parse(program.at(o.n), o.rho) if o.rho is not None else None
+    given = Restriction.parse(o.program.at(o.n), o.rho) if o.rho is not None else None
     optimum, bounds = None, None
     parts = 1 + o.exact + o.lower_bound
     deadline = Deadline.after(o.time)  # one limit for all parts
-    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
+    with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
         found = certify(
-            program, o.n, time=deadline.share(1 / parts).left, restriction=given, progress=progress,
+            o.program, o.n, time=deadline.share(1 / parts).left, restriction=given, progress=progress,
             **o.only("target", "c", "free", "seed"),
         )  # fmt: skip
         if o.exact:
             share = deadline.share(1 / (parts - 1)).left
-            found, optimum = _exact(program, found, o.c or 0, share, o.seed, progress)
+            found, optimum = _exact(found, o, share, progress)
         if o.lower_bound and found.provenance.get("stopped") != "interrupted":
             left = LOWER_BOUND_SECONDS if o.time is None else deadline.left
-            found, bounds = _bounded(program, found, o, left, progress)
+            found, bounds = _bounded(found, o, left, progress)
         late = common.saved(found, o.output) or "interrupted" in (
             found.provenance.get("stopped"),
             bounds and bounds.stopped,
         )
-        said = asked(program, found, o.checker, late=late)
-    report(program, found, said, o, optimum, bounds)
-    if late or said.interrupted:
-        common.leave_interrupted(o.output)
+        said = asked(o.program, found, o.checker, late=late)
+    report(found, said, o, optimum, bounds)
+    common.leave_interrupted(late or said.interrupted, o.output)
 
 
-def _bounded(
-    program: Model, found: Certificate, o: common.Given, time: float | None, progress: Any
-) -> tuple[Certificate, Bounds]:
+def _bounded(found: Certificate, o: common.Given, time: float | None, progress: Any) -> tuple[Certificate, Bounds]:
     """The lower bound, its file, and the better certificate: the one given, or one that this search met."""
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_path, has_claim
 
     upper = len(found.restriction.fixed) if found.c == 0 else None
-    bounds = lower_bound(program, o.n, target=o.target, upper=upper, seed=o.seed, time=time, progress=progress)
+    bounds = lower_bound(o.program, o.n, target=o.target, upper=upper, seed=o.seed, time=time, progress=progress)
     if o.output is not None and has_claim(bounds.bound):
         bounds.bound.save(bound_path(o.output))
     return (found if bounds.forcing is None or o.rho is not None else bounds.forcing), bounds
 
 
-def _pareto(program: Model, o: common.Given) -> None:
+def _pareto(o: common.Given) -> None:
     """The front: search, write each point, draw, print."""
     from restrict.report.drawing import CHARTS, check_ending
     from restrict.tradeoff import pareto
@@ -208,74 +191,65 @@ def _pareto(program: Model, o: common.Given) -> None:
     folder, figure = o.output, o.figure
     if figure is not None:
         check_ending(figure, CHARTS)
-    with common.result_folder(folder), common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
-        front = pareto(program, o.n, target=o.target, seed=o.seed, time=o.time, progress=progress)
+    with common.result_folder(folder), common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
+        front = pareto(o.program, o.n, target=o.target, seed=o.seed, time=o.time, progress=progress)
     for point in front.points if folder is not None else ():
         assert folder is not None
         point.save(folder / f"c{point.c}.cert.json")
     if figure is not None:
         front.figure(figure)
-    put(lambda: f"{front.table()}\n{FOUND}", lambda: {"model": program.name, "n": o.n} | front.document(), o.as_json,
+    put(lambda: f"{front.table()}\n{FOUND}", lambda: {"model": o.program.name, "n": o.n} | front.document(), o.as_json,
         {"certificates in": folder, "figure": figure}, wide=True)  # fmt: skip
 
 
-def _exact(
-    program: Model, found: Certificate, c: int, time: float | None, seed: int, progress: Any
-) -> tuple[Certificate, Exact]:
+def _exact(found: Certificate, o: common.Given, time: float | None, progress: Any) -> tuple[Certificate, Exact]:
     """The exact optimum, starting from what the search found; and the better certificate of the two."""
     from restrict.optimum.exact import exact
 
-    optimum = exact(program, found.n, target=found.target, c=c, time=time, seed=seed, start=found, progress=progress)
+    optimum = exact(
+        o.program, found.n, target=found.target, c=o.c or 0, time=time, seed=o.seed, start=found, progress=progress
+    )
     better = optimum.certificate
     if better is not None and len(better.restriction.fixed) <= len(found.restriction.fixed):
         return better, optimum
     return found, optimum
 
 
-def certify_everywhere(program: Model, o: common.Given) -> None:
+def certify_everywhere(o: common.Given) -> None:
     """Search, write, print."""
     from restrict.depth_reduction.theorem1 import certify_all
 
-    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
-        found = certify_all(program, o.n, progress=progress, **o.only("free", "c", "method", "seed", "time"))
+    with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
+        found = certify_all(o.program, o.n, progress=progress, **o.only("free", "c", "method", "seed", "time"))
         more, how = found.document(), found.text(o.trace)
         late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
-        said = asked(program, found.certificate, o.checker, late=late)
-    if o.as_json:
-        put_json(certificate_document(found.certificate, said.line, o) | more)
-    else:
-        report(program, found.certificate, said, o, None, None)
+        said = asked(o.program, found.certificate, o.checker, late=late)
+    report(found.certificate, said, o, more=more)
+    if not o.as_json:
         echo(how)
-    if late or said.interrupted:
-        common.leave_interrupted(o.output)
+    common.leave_interrupted(late or said.interrupted, o.output)
 
 
 def report(
-    program: Model, found: Certificate, said: Asked, o: common.Given, optimum: Exact | None, bounds: Bounds | None
-) -> None:
+    found: Certificate, said: Asked, o: common.Given, optimum: Exact | None = None,
+    bounds: Bounds | None = None, more: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
     """Print a certificate, in words or as JSON, with the name of its file and what a checker says."""
     from restrict.report.lower_bound import bound_document, bounds_below
     from restrict.report.text import summary
 
     def document() -> dict[str, Any]:
-        out = certificate_document(found, said.line, o)
+        out = {"certificate": found.document(), "file": o.output and str(o.output)} | said.document() | (more or {})
         if optimum is not None:
             out["exact"] = optimum.document()
         if bounds is not None:
-            out["lower_bound"] = bound_document(program, bounds, found, optimum)
+            out["lower_bound"] = bound_document(o.program, bounds, found, optimum)
         return out
 
     def text() -> str:
-        told = [summary(program, found)]
+        told = [summary(o.program, found)]
         told += [] if optimum is None else [optimum.text(found)]
-        told += [] if bounds is None else [bounds_below(program, found, bounds, o.output, optimum)]
-        why = "the model has no file" if program.digest is None else said.why
-        return "\n".join([*told, checked_line(said.line, o.checker, why)])
+        told += [] if bounds is None else [bounds_below(o.program, found, bounds, o.output, optimum)]
+        return "\n".join([*told, said.text()])
 
     put(text, document, o.as_json, {"  written to": o.output})
-
-
-def certificate_document(found: Certificate, line: str | None, o: common.Given) -> dict[str, Any]:
-    """A certificate with the name of its file and what a checker said."""
-    place = {"file": str(o.output) if o.output else None}
-    return {"certificate": found.document()} | place | document_of(line, o.checker)

@@ -48,11 +48,21 @@ def checked_by(command: Callable[[Given], None]) -> Callable[[Given], None]:
 
 
 class Asked(NamedTuple):
-    """What a checker said, or ``None``; then why, where not by its steps; whether Ctrl-C came meanwhile."""
+    """What a checker said, or ``None``; which one; then why, where not by its steps; whether Ctrl-C came meanwhile."""
 
     line: str | None
+    checker: str = KERNEL
     why: str | None = None
     interrupted: bool = False
+
+    def text(self) -> str:
+        """What is printed below a result: what the checker said, or why it has not been asked."""
+        verb = "not yet checked" if self.line is None else "checked"
+        return f"  {verb} by {NAMES[self.checker]}: {self.line or self.why or unchecked()}"
+
+    def document(self) -> dict[str, str | None]:
+        """What the checker said, for JSON: the line, and who said it."""
+        return {"checked": self.line, "checker": self.line and self.checker}
 
 
 def asked(program: Model, found: Claimed, checker: str = KERNEL, *, late: bool = False) -> Asked:
@@ -61,8 +71,8 @@ def asked(program: Model, found: Claimed, checker: str = KERNEL, *, late: bool =
     try:
         line = trusted_line(program, found, checker, AFTER_CTRL_C if late else AUTOMATIC_CHECK)
     except KeyboardInterrupt:
-        return Asked(None, unchecked("interrupted"), True)
-    return Asked(line, unchecked("after Ctrl-C there is about a second for it") if late and line is None else None)
+        return Asked(None, checker, unchecked("interrupted"), True)
+    return Asked(line, checker, unchecked("after Ctrl-C there is about a second for it") if late else None)
 
 
 def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: int = AUTOMATIC_CHECK) -> str | None:
@@ -71,7 +81,7 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
     from restrict.certificate.refutation import Refutation
     from restrict.elaboration.check import check
 
-    if program.digest is None or (isinstance(found, Refutation) and not found.checkable):
+    if isinstance(found, Refutation) and not found.checkable:
         return None
     try:
         if checker == VERIFIED:
@@ -90,12 +100,6 @@ def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: i
         return None
 
 
-def checked_line(line: str | None, checker: str = KERNEL, why: str | None = None) -> str:
-    """What is printed below a result: what the checker said, or why it has not been asked."""
-    verb = "not yet checked" if line is None else "checked"
-    return f"  {verb} by {NAMES[checker]}: {(why or unchecked()) if line is None else line}"
-
-
 def unchecked(reason: str = "") -> str:
     """Why a result is not checked yet, by default how long that would take at least, and the command."""
     given = click.get_current_context().params
@@ -106,8 +110,3 @@ def unchecked(reason: str = "") -> str:
         f"{reason}; {'' if output else '-o FILE keeps it, then '}"
         f"`restrict check {model} {output or 'FILE'}`, or with --fast, which takes less"
     )
-
-
-def document_of(line: str | None, checker: str) -> dict[str, str | None]:
-    """What a checker said, for JSON: the line, and who said it."""
-    return {"checked": line, "checker": checker if line is not None else None}

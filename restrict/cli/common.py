@@ -8,17 +8,17 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import wraps
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cached_property, wraps
 from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from restrict.base.deadline import Progress
+from restrict.base.deadline import Progress, seconds
 from restrict.base.errors import UsageError
-from restrict.base.files import will_write
+from restrict.base.files import refusals, will_write
 from restrict.cli.printer import put
 from restrict.cli.terminal import complete_language, complete_model, error_line, is_terminal
 from restrict.kernels.notice import on_first_compilation
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from restrict.base.strictjson import Record
+    from restrict.model.program import Model
 
 LONGEST = 100_000_000
 """Lengths are at most this (``restrict.model.program.MAX_N``, which is not imported here)."""
@@ -112,12 +113,6 @@ def _target(value: Any) -> Any:
     return int(value)
 
 
-def _seconds(value: Any) -> float:
-    from restrict.base.deadline import seconds
-
-    return seconds(value)
-
-
 def _share(value: Any) -> Fraction:
     from restrict.model.arguments import the_share
 
@@ -125,7 +120,7 @@ def _share(value: Any) -> Fraction:
 
 
 TARGETS = Read("target", _target, "neither last, all nor a position")
-SECONDS = Read("seconds", _seconds, "not a number of seconds, at least 0")
+SECONDS = Read("seconds", seconds, "not a number of seconds, at least 0")
 SHARE = Read("fraction", _share, "not a fraction between 0 and 1")
 
 
@@ -153,6 +148,13 @@ class Whole(Parameter):
 
 class Given(SimpleNamespace):
     """What a command was given: an attribute for each of its arguments and options."""
+
+    @cached_property
+    def program(self) -> Model:
+        """The hard-attention program that ``MODEL`` names, read when it is asked for."""
+        from restrict.model.source import load
+
+        return load(self.model)
 
     def only(self, *names: str) -> dict[str, Any]:
         """Some of them, by their names."""
@@ -271,15 +273,11 @@ def check_writable(path: Path | None) -> Path | None:
     if path is None:
         return None
     folder = path.parent
-    try:
+    with refusals(f"{path}: cannot write"):
         if not folder.is_dir():
             raise UsageError(f"{path}: cannot write: the folder {folder} does not exist")
         if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"{path}: cannot write: permission denied, or it is a folder")
-    except UsageError:
-        raise
-    except (OSError, ValueError) as error:  # a name that no file can have
-        raise UsageError(f"{path}: cannot write: {getattr(error, 'strerror', None) or error}") from None
     will_write(path)
     return path
 
@@ -289,13 +287,11 @@ def result_folder(path: Path | None) -> Iterator[None]:
     """Make a folder for results; if the work fails, remove it again."""
     made: list[Path] = []
     try:
-        try:
+        with refusals(f"{path}: cannot make the folder"):
             for folder in () if path is None else [*reversed(path.parents), path]:
                 if not folder.is_dir():
                     folder.mkdir()
                     made.append(folder)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path}: cannot make the folder: {getattr(error, 'strerror', None) or error}") from None
         yield
     except BaseException:
         with suppress(OSError):  # a folder that is not empty stays
@@ -336,7 +332,7 @@ def announce_compilation() -> None:
 @contextmanager
 def progress_on(title: str) -> Iterator[Progress]:
     """A spinner on a terminal, nothing elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda what, _best: _raise_pending(what)
         return
     from rich.console import Console
@@ -357,6 +353,15 @@ def stages_on(title: str) -> Iterator[Callable[[str], None]]:
         yield lambda what: tell(what, None)
 
 
+def crew(jobs: int | None, dask: str | None = None) -> AbstractContextManager[None]:
+    """The workers that share the work, where --jobs or --dask asks for them."""
+    if jobs is None and dask is None:
+        return nullcontext()
+    from restrict.sweep.workers import workers
+
+    return workers(jobs, dask)
+
+
 def saved(found: Record, path: Path | None) -> bool:
     """Write a result, if a file is named; Ctrl-C waits for it, and whether it came is the answer."""
     from restrict.kernels.shield import kept
@@ -364,7 +369,9 @@ def saved(found: Record, path: Path | None) -> bool:
     return path is not None and kept(lambda: found.save(path))[1]
 
 
-def leave_interrupted(output: Path | None, what: str = "certificate", state: str = "is valid") -> None:
-    """End the process after Ctrl-C; the best certificate is already printed, and written where a file was named."""
+def leave_interrupted(late: bool, output: Path | None, what: str = "certificate", state: str = "is valid") -> None:
+    """After Ctrl-C (``late``) end the process; the best is already printed, and written where a file was named."""
+    if not late:
+        return
     place = f"; it is in {output}" if output else "; use -o FILE to keep it"
     sys.exit(say(f"interrupted; the {what} above is the best so far and {state}{place}", 130))

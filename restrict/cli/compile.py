@@ -5,6 +5,7 @@ transformers."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,13 +93,7 @@ def _to_program(o: common.Given) -> None:
     symbols, output, verify = _symbols(o.alphabet), o.output, o.verify
     parsed = parse(_text(o.formula), symbols)
     model = compile_formula(parsed, symbols, at=o.at, name=o.name)
-    words = None
-    if verify is not None:
-        wrong, words = counterexample(model, parsed, verify, at=o.at)
-        if wrong is not None:
-            raise NotEstablished(
-                f"the program and the formula differ on {' '.join(wrong)}; please report this as a bug"
-            )
+    words = None if verify is None else _compared("program", counterexample(model, parsed, verify, at=o.at))
     assert model.content is not None
     found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
     text = f"{output}: {summed_up(model)} ({counted(parsed.temporal, 'different temporal subformula')})"
@@ -107,8 +102,15 @@ def _to_program(o: common.Given) -> None:
     put_file(model.content, output, text, found, o.as_json)
 
 
-def _symbols(text: str) -> list[str]:
+def _compared(what: str, found: tuple[Sequence[str] | None, int]) -> int:
+    """On how many words a model and its formula agree."""
+    wrong, words = found
+    if wrong is not None:
+        raise NotEstablished(f"the {what} and the formula differ on {' '.join(wrong)}; please report this as a bug")
+    return words
 
+
+def _symbols(text: str) -> list[str]:
     parts = text.split() if any(c.isspace() for c in text.strip()) else text.strip().split(",")
     if any(not part for part in parts):
         raise UsageError("--alphabet has an empty symbol; write it like 0,1, or with spaces where a comma is a symbol")
@@ -119,7 +121,6 @@ def _symbols(text: str) -> list[str]:
 
 
 def _text(formula: str) -> str:
-
     if formula != "-":
         return formula
     if sys.stdin is None:
@@ -193,11 +194,7 @@ def compile_to_soft(formula: str | None, symbols: list[str] | None, o: common.Gi
         raise UsageError("--to soft writes a safetensors file; name it with -o")
     parsed, alphabet = _formula(formula, o.spec, symbols)
     compiled = compile_soft(parsed, alphabet, how=o.how, decoder=o.decoder, at=o.at, name=o.name or o.spec)
-    words = None
-    if o.verify is not None:
-        wrong, words = counterexample(compiled, o.verify)
-        if wrong is not None:
-            raise NotEstablished(f"the model and the formula differ on {' '.join(wrong)}; please report this as a bug")
+    words = None if o.verify is None else _compared("model", counterexample(compiled, o.verify))
     compiled.model.save(o.output)
     found = {"file": str(o.output), **compiled.budget.document(compiled.model, o.n)}
     put(_in_words(found, compiled, o, words), found | {"words_compared": words}, o.as_json)

@@ -1,6 +1,5 @@
 """The command `elaborate`. Imported with the command line, so it stays light."""
 
-from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes, write_bytes
 from restrict.cli import common
 from restrict.cli.printer import put
@@ -21,18 +20,11 @@ def elaborate(o: common.Given) -> None:
     beside the proof, as PROOF.program. `python -m restrict.checker PROOF.program PROOF` checks the two.
     """
     from restrict.elaboration.make import elaboration_of
-    from restrict.model.source import load
 
     common.no_model(o.certificate, f"write `restrict elaborate {o.certificate} {o.model}`")
     program_file = o.output.with_name(o.output.name + PROGRAM)
-    for path in (o.output, program_file):
-        common.check_writable(path)
-    program, content = load(o.model), read_bytes(o.certificate)
-    inputs = [path.resolve() for path in (program.source, o.certificate) if path is not None]
-    for path in (o.output, program_file):
-        if path.resolve() in inputs:
-            raise UsageError(f"{path}: an input would be overwritten; name another file")
-    found = elaboration_of(program, content, o.model, str(o.certificate)).made
+    common.check_writable(program_file)
+    found = elaboration_of(o.program, read_bytes(o.certificate), o.model, str(o.certificate)).made
     write_bytes(program_file, found.program)
     write_bytes(o.output, found.proof)
     document = {"program": str(program_file), "proof": str(o.output), "program_bytes": len(found.program)}

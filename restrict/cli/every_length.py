@@ -13,14 +13,13 @@ from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.base.files import write_bytes
 from restrict.base.wording import counted, joined
 from restrict.cli import common
-from restrict.cli.checking import checked_line
+from restrict.cli.checking import Asked
 from restrict.cli.printer import put, put_json
 
 if TYPE_CHECKING:
     from restrict.all_lengths.automaton import Automaton
     from restrict.all_lengths.evidence import Counterexample, Proved
     from restrict.all_lengths.wrong import WrongLengths
-    from restrict.model.program import Model
 
 STATES = common.option(
     "--states", common.Whole(1, 10_000_000), "Give up (exit 5) where an automaton has more states.", default=200_000
@@ -41,7 +40,7 @@ def write_proof(path: Path | None, found: Proved | Counterexample | WrongLengths
     if path is not None:
         write_bytes(path, found.proof)
         lines.append(f"  proof   written to {path} ({counted(len(found.proof), 'byte')})")
-    lines.append(checked_line(found.line, why="run `restrict check --limit STEPS`"))
+    lines.append(Asked(found.line, why="run `restrict check --limit STEPS`").text())
     return "\n".join(lines)
 
 
@@ -76,35 +75,33 @@ def refuse_others(allowed: tuple[str, ...]) -> None:
             raise UsageError(f"{one.opts[0]} is not for --all-lengths" + draws * (one.name == "figure"))
 
 
-def certify_pattern(program: Model, o: common.Given) -> None:
+def certify_pattern(o: common.Given) -> None:
     """The command `certify --all-lengths`."""
     from restrict.all_lengths.certify import certify_all_lengths
 
-    common.check_writable(o.output)
-    with common.stages_on(program.name[:40]) as tell:
-        pattern, found = certify_all_lengths(program, label=o.label, states=o.states, progress=tell)
+    with common.stages_on(o.program.name[:40]) as tell:
+        pattern, found = certify_all_lengths(o.program, label=o.label, states=o.states, progress=tell)
     lines = write_proof(o.output, found)
     where, at = " at the last position" if found.automaton.every else "", where_defined(found)
     rest = "the rest free" if not pattern.share else f"and {round(100 * pattern.share)} % of the middle"
     text = (
-        f"{program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first}{at} by\n"
+        f"{o.program.name}: the label {pattern.label!r}{where} is forced at every n >= {pattern.first}{at} by\n"
         f"  pattern {pattern.text()}   ({pattern.cost} fixed at the ends, {rest})\n{lines}"
     )
     more = {"pattern": pattern.claim(), "fixed": pattern.cost} | undefined_document(found.automaton)
     put(text, lambda: document(found) | more, o.as_json)
 
 
-def certify_cost(program: Model, o: common.Given) -> None:
+def certify_cost(o: common.Given) -> None:
     """The command `certify --all-lengths --cost`; with a length, also a restriction with the fewest fixed positions."""
     from restrict.all_lengths.certify import certify_costs
 
-    common.check_writable(o.output)
-    with common.stages_on(program.name[:40]) as tell:
-        costs, found = certify_costs(program, o.label, states=o.states, progress=tell)
+    with common.stages_on(o.program.name[:40]) as tell:
+        costs, found = certify_costs(o.program, o.label, states=o.states, progress=tell)
     example = None if o.n is None else found.automaton.cheapest(o.label, o.n)
     lines = write_proof(o.output, found)
     where = " at the last position" if found.automaton.every else ""
-    told = [f"{program.name}: the fewest fixed positions that force {o.label!r}{where} (exact)"]
+    told = [f"{o.program.name}: the fewest fixed positions that force {o.label!r}{where} (exact)"]
     told += [f"  {line}" for line in costs.table()]
     more = undefined_document(found.automaton)
     told += undefined_lines(more.get("undefined", {}))
@@ -114,25 +111,24 @@ def certify_cost(program: Model, o: common.Given) -> None:
     put("\n".join([*told, lines]), lambda: document(found) | more, o.as_json)
 
 
-def refute_everywhere(program: Model, o: common.Given) -> None:
+def refute_everywhere(o: common.Given) -> None:
     """The command `refute --all-lengths`; with a length, also a word of that length."""
     from restrict.all_lengths.evidence import Proved
     from restrict.all_lengths.verify import named, verify
     from restrict.all_lengths.wrong import lengths_of
 
-    common.check_writable(o.output)
     language = named(o.spec)
-    with common.stages_on(program.name[:40]) as tell:
-        found = verify(program, language, states=o.states, progress=tell)
+    with common.stages_on(o.program.name[:40]) as tell:
+        found = verify(o.program, language, states=o.states, progress=tell)
         if isinstance(found, Proved):
             if o.as_json:
                 put_json(document(found) | {"immune": True} | undefined_document(found.automaton))
             line = f" ({found.line})" if found.line else ""
             at = f"every length{where_defined(found)}"
-            raise NotEstablished(f"immune (proved): {program.name} recognises {language.spec} at {at}{line}")
+            raise NotEstablished(f"immune (proved): {o.program.name} recognises {language.spec} at {at}{line}")
         wrong, first = found.difference, f"{found.difference.n}, the first such length"
         try:
-            where = lengths_of(program, language, found)
+            where = lengths_of(o.program, language, found)
             text, reason = where.text(), ""
         except ResourceLimit as error:
             where, text, reason = None, f"wrong at n = {first}", str(error)
@@ -150,7 +146,7 @@ def refute_everywhere(program: Model, o: common.Given) -> None:
         return out | {"reason": reason or None}
 
     member = "a member" if wrong.member else "not a member"
-    told = [f"{program.name} does not recognise {language.spec}", f"  {text}", *([f"  {reason}"] if reason else [])]
+    told = [f"{o.program.name} does not recognise {language.spec}", f"  {text}", *([f"  {reason}"] if reason else [])]
     told.append(f"  shortest word: {shown(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
     told += [] if word is None else [f"  at n = {o.n}: {shown(word)}"]
     put("\n".join([*told, lines]), content, o.as_json)

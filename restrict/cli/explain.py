@@ -36,14 +36,12 @@ def explain_command(o: common.Given) -> None:
 
     The answer says what is shown of them: minimum (no fewer would do), minimal (none of them can be left out), or less.
     """
-    from restrict.model.source import load
     from restrict.optimum.explain import explain
 
-    program = load(o.model)
     prices = dict(_weight(w) for w in o.weight)
-    with common.progress_on(program.name[:40]) as progress:
+    with common.progress_on(o.program.name[:40]) as progress:
         found = explain(
-            program, o.word, all=o.count, given=o.pin, weights=prices, progress=progress,
+            o.program, o.word, all=o.count, given=o.pin, weights=prices, progress=progress,
             **o.only("target", "exact", "time", "seed"),
         )  # fmt: skip
     certificate = found[0].certificate if found else None
@@ -56,8 +54,7 @@ def explain_command(o: common.Given) -> None:
     files = {"certificate written to": o.output}
     more = ["(the time ended the search: there may be others)"] if any(e.more for e in found) else []
     put(lambda: "\n".join([*(e.text() for e in found), *more]), lambda: [e.document() for e in found], o.as_json, files)
-    if any(e.interrupted for e in found):
-        common.leave_interrupted(o.output, "explanation")
+    common.leave_interrupted(any(e.interrupted for e in found), o.output, "explanation")
 
 
 def _weight(text: str) -> tuple[int, int]:

@@ -1,12 +1,11 @@
 """The command `lower-bound`. Imported with the command line, so it stays light."""
 
-from contextlib import nullcontext
 from typing import Any
 
 from restrict.base.errors import NotEstablished
 from restrict.base.wording import doing
 from restrict.cli import common
-from restrict.cli.checking import KERNEL, Asked, asked, checked_by, checked_line, document_of, unchecked
+from restrict.cli.checking import KERNEL, Asked, asked, checked_by, unchecked
 from restrict.cli.printer import put
 
 
@@ -32,34 +31,30 @@ def lower_bound_command(o: common.Given) -> None:
 
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
     """
-    from restrict.model.source import load
     from restrict.optimum.lower_bound import lower_bound
     from restrict.report.lower_bound import bound_document, bound_lines, has_claim
-    from restrict.sweep.workers import workers
 
-    program = load(o.model)
-    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
-        with nullcontext() if o.jobs is None else workers(o.jobs):
-            found = lower_bound(program, o.n, k=o.k, progress=progress, **o.only("target", "seed", "time"))
-        written = o.output is not None and has_claim(found.bound)
-        if o.output is not None and written:
-            found.bound.save(o.output)
+    with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
+        with common.crew(o.jobs):
+            found = lower_bound(o.program, o.n, k=o.k, progress=progress, **o.only("target", "seed", "time"))
         claimed = has_claim(found.bound)
+        written = o.output if claimed else None
+        if written is not None:
+            found.bound.save(written)
         own = o.checker == KERNEL or not claimed
-        said = Asked(found.checked) if own else asked(program, found.bound, o.checker)
-    place = str(o.output) if written else None
-    late = said.why or (unchecked("the time was over") if found.stopped in ("time", "interrupted") else None)
+        said = Asked(found.checked, o.checker) if own else asked(o.program, found.bound, o.checker)
+        if found.stopped in ("time", "interrupted"):
+            said = said._replace(why=said.why or unchecked("the time was over"))
 
     def document() -> dict[str, Any]:
-        more = {"file": place} | document_of(said.line, o.checker)
-        return {"model": program.name, "n": o.n} | bound_document(program, found) | more
+        place = {"file": written and str(written)}
+        return {"model": o.program.name, "n": o.n} | bound_document(o.program, found) | place | said.document()
 
-    told = [bound_lines(program, found), *([checked_line(said.line, o.checker, late)] if claimed else [])]
+    told = [bound_lines(o.program, found), *([said.text()] if claimed else [])]
     if o.output is not None:
         told.append(f"  written to {o.output}" if written else "  not written: a bound of 0 has no certificate")
     put("\n".join(told), document, o.as_json)
-    if found.stopped == "interrupted" or said.interrupted:
-        common.leave_interrupted(o.output if written else None)
+    common.leave_interrupted(found.stopped == "interrupted" or said.interrupted, written)
     if o.k is not None and found.at_least <= o.k:
         size = found.upper
         known = f"{doing(size, 'position', 'force')} the output" if size is not None and size <= o.k else "not decided"

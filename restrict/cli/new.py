@@ -47,9 +47,7 @@ def _list() -> str:
     lines = []
     for name, known in _options().items():
         options = ",".join(f"{key}={value}" for key, value in known.items())
-        head, about = (
-            name + (":" + options if options else ""),
-            (inspect.getdoc(GENERATORS[name]) or "").partition("\n")[0],
-        )
+        head = f"{name}:{options}" if options else name
+        about = (inspect.getdoc(GENERATORS[name]) or "").partition("\n")[0]
         lines.append(f"{head:<66} {about}" if len(options) < 40 else f"{head}\n{'':<66} {about}")
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from typing import Any
 
 from restrict.base.errors import NotEstablished
 from restrict.cli import common
-from restrict.cli.checking import Asked, asked, checked_by, checked_line, document_of
+from restrict.cli.checking import Asked, asked, checked_by
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.printer import put, put_json
 
@@ -36,35 +36,30 @@ def refute_command(o: common.Given) -> None:
     """
     from restrict.certificate.refutation import Refutation
     from restrict.corollary2.refute import refute
-    from restrict.model.source import load
 
     if o.all_lengths:
         refuse_others(("model", "spec", "states", "output", "as_json", "n"))
-    program = load(o.model)
-    if o.all_lengths:
-        refute_everywhere(program, o)
+        refute_everywhere(o)
         return
-    with common.progress_on(f"{program.name[:40]}, n = {o.n}") as progress:
-        found = refute(program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
+    with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
+        found = refute(o.program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
         said, late = Asked(None), False
         if isinstance(found, Refutation):
             late = common.saved(found, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
-            said = asked(program, found, o.checker, late=late)
+            said = asked(o.program, found, o.checker, late=late)
     if not isinstance(found, Refutation):
         if o.as_json:
             put_json(found.document())
         raise NotEstablished(found.text())
 
     def document() -> dict[str, Any]:
-        place = {"file": str(o.output) if o.output else None}
-        return {"refutation": found.document()} | document_of(said.line, o.checker) | place
+        return {"refutation": found.document()} | said.document() | {"file": o.output and str(o.output)}
 
     def text() -> str:
         from restrict.report.text import refutation_summary
 
         own = said.line is None and not found.checkable
-        return f"{refutation_summary(found)}\n{OWN_TEST if own else checked_line(said.line, o.checker, said.why)}"
+        return f"{refutation_summary(found)}\n{OWN_TEST if own else said.text()}"
 
     put(text, document, o.as_json, {"  written to": o.output})
-    if late or said.interrupted:
-        common.leave_interrupted(o.output, "refutation")
+    common.leave_interrupted(late or said.interrupted, o.output, "refutation")

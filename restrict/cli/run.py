@@ -15,10 +15,7 @@ def run(o: common.Given) -> None:
 
     WORD is one string (0110), or one argument per symbol (w0 i r).
     """
-    from restrict.model.source import load
-
-    program = load(o.model)
-    trace = program.run(o.word[0] if len(o.word) == 1 else list(o.word))
+    trace = o.program.run(o.word[0] if len(o.word) == 1 else list(o.word))
     document = {
         "values": {name: row.tolist() for name, row in trace.values.items()},
         "attended": {name: row.tolist() for name, row in trace.attended.items()},

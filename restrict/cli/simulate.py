@@ -69,15 +69,13 @@ def simulate(o: common.Given) -> None:
     if is_srasp(o.model):
         _srasp(o)
         return
-    from restrict.model.source import load
     from restrict.simulate.ours.hard import compile_program
     from restrict.simulate.ours.measure import measure, words_of
 
-    program = load(o.model)
-    _foretold(program, o.n, o.epsilon)
+    _foretold(o.program, o.n, o.epsilon)
     with common.progress_on(o.model[:40]) as progress:
         progress("compiling", None)
-        compiled = compile_program(program, o.n, o.epsilon)
+        compiled = compile_program(o.program, o.n, o.epsilon)
         progress("measuring", None)
         found = measure(compiled, *words_of(compiled, o.samples, o.seed))
     _write(compiled.soft, o)

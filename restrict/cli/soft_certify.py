@@ -90,8 +90,7 @@ def _finish(found: Any, document: Any, stopped: str | None, o: common.Given) -> 
     if o.output is not None:
         found.save(o.output)
     put(found.text, document, o.as_json, {"certificate in": o.output})
-    if stopped == "interrupted":
-        common.leave_interrupted(o.output, "restriction", STATES[bool(found.verified)])
+    common.leave_interrupted(stopped == "interrupted", o.output, "restriction", STATES[bool(found.verified)])
 
 
 def fixed_of(text: str) -> dict[int, str]:

@@ -16,6 +16,7 @@ from restrict.base.errors import UsageError
 from restrict.base.wording import counted, install
 from restrict.cli import common
 from restrict.cli.printer import put, put_json
+from restrict.cli.terminal import is_terminal
 
 if TYPE_CHECKING:
     from restrict.sweep.run import Engine
@@ -138,22 +139,16 @@ def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: 
 @contextmanager
 def _bar() -> Iterator[Hooks]:
     """A bar with rate and remaining time on a terminal, nothing elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda total: None, lambda row: None
         return
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )  # fmt: skip
 
-    rate_column, left = TextColumn("{task.fields[rate]}"), (TextColumn("left"), TimeRemainingColumn())
-    columns = (BarColumn(), MofNCompleteColumn(), rate_column, TimeElapsedColumn(), *left)
-    with Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True)) as bar:
+    columns: list[progress.ProgressColumn] = [progress.BarColumn(), progress.MofNCompleteColumn()]
+    columns += [progress.TextColumn("{task.fields[rate]}"), progress.TimeElapsedColumn(), progress.TextColumn("left")]
+    columns += [progress.TimeRemainingColumn(), progress.TextColumn("{task.description}")]
+    with progress.Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=None, rate="")
         failed = 0
 

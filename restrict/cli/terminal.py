@@ -6,7 +6,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -77,23 +78,17 @@ def error_line(line: str, stream: TextIO) -> str:
 # ---------------------------------------------------------------- completion
 
 
-Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
-
-def _completing(known: Iterable[str]) -> Completion:
-    """What can follow where something with known names is asked for: these, and files."""
-    return lambda _context, _parameter, start: _names(start, known)
-
-
-complete_model, complete_soft_model, complete_language = map(_completing, (MODELS, SOFT_MODELS, LANGUAGES))
-
-
-def _names(start: str, known: Iterable[str]) -> list[CompletionItem]:
+def _names(known: Iterable[str], _context: click.Context, _of: click.Parameter, start: str) -> list[CompletionItem]:
     """Known names and files of this folder that begin with ``start``. Where there is none, the shell is told to look
     for files itself. With names that is not done: it would drop them."""
     names = sorted(name for name in known if name.startswith(start))
     files = _files(start) if start and names else []
     return [CompletionItem(name) for name in [*names, *files]] or [CompletionItem(start, type="file")]
+
+
+complete_model, complete_soft_model, complete_language = (
+    partial(_names, known) for known in (MODELS, SOFT_MODELS, LANGUAGES)
+)
 
 
 def _files(start: str) -> list[str]:

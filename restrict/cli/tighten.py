@@ -26,14 +26,12 @@ def tighten_command(o: common.Given) -> None:
     can change the label", whose proof is checked before it is written and can be checked again by any DRAT checker.
     """
     from restrict.certificate.certificate import Certificate
-    from restrict.model.source import load
     from restrict.optimum.tighten import tighten
 
     common.no_model(o.certificate, f"write `restrict tighten {o.certificate} {o.model}`")
-    program = load(o.model)
     start = Certificate.load(o.certificate)
     with common.result_folder(o.proofs):
-        found = tighten(program, start, folder=o.proofs, time=o.time)
+        found = tighten(o.program, start, folder=o.proofs, time=o.time)
     open_ = found.c - len(found.needed)
     text = (
         f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT\n"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from restrict.cli import common
 from restrict.cli.printer import put
+from restrict.cli.terminal import is_terminal
 
 
 @common.command("warm-up")
@@ -33,7 +34,7 @@ def warm_up(o: common.Given) -> None:
 
 def shown(names: Iterator[str], total: int) -> Iterable[str]:
     """The names as they come, with a bar on a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         return names
     from rich.console import Console
     from rich.progress import track

@@ -88,17 +88,9 @@ def _variable(value: dict[str, Any], place: Place, files: Files) -> Variable:
         rule = _rule(fields["map"], place.key("map"), {"i", *fields["args"]}, files)
         assert size is not None
         return Map(fields["name"], tuple(fields["args"]), size, rule)
-    return Head(
-        name=fields["name"],
-        value=fields["value"],
-        score=_rule(fields["score"], place.key("score"), set("qkij"), files),
-        query=fields.get("query"),
-        key=fields.get("key"),
-        mask=fields.get("mask", "none"),
-        ties=fields.get("ties", "left"),
-        default=fields.get("default", 0),
-        domain=size,
-    )
+    score = _rule(fields["score"], place.key("score"), set("qkij"), files)
+    given = {key: fields[key] for key in ("query", "key", "mask", "ties", "default") if key in fields}
+    return Head(fields["name"], fields["value"], score, domain=size, **given)
 
 
 def _size(value: Any, place: Place) -> Size | str:
@@ -127,45 +119,37 @@ def _table(tensor: Tensor, part: dict[str, Any]) -> Table:
 
 def to_document(model: Model) -> dict[str, Any]:
     """The JSON object of a model of expressions and tables; ``UsageError``: it has Python callables or tensor files."""
-    document: dict[str, Any] = {"format": FORMAT, "name": model.name}
-    if model.description:
-        document["description"] = model.description
-    document["alphabet"] = list(model.alphabet)
-    for key in ("start_marker", "end_marker"):
-        if getattr(model, key) is not None:
-            document[key] = getattr(model, key)
-    if isinstance(model.when, Formula):
-        document["when"] = model.when.text
-    document["variables"] = [_dump_variable(v) for v in model.variables]
-    output: dict[str, Any] = {"variable": model.output.variable, "position": model.output.position}
-    if model.output.accept is not None:
-        output["accept"] = sorted(model.output.accept)
-    if model.output.labels is not None:
-        output["labels"] = list(model.output.labels)
-    return document | {"output": output}
+    output = model.output
+    answers = {
+        "variable": output.variable, "position": output.position,
+        "accept": None if output.accept is None else sorted(output.accept),
+        "labels": None if output.labels is None else list(output.labels),
+    }  # fmt: skip
+    return _present({
+        "format": FORMAT, "name": model.name, "description": model.description or None,
+        "alphabet": list(model.alphabet), "start_marker": model.start_marker, "end_marker": model.end_marker,
+        "when": _dump_size(model.when), "variables": [_dump_variable(v) for v in model.variables],
+        "output": _present(answers),
+    })  # fmt: skip
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _dump_variable(variable: Variable) -> dict[str, Any]:
+    name, size = variable.name, _dump_size(variable.domain)
     if isinstance(variable, Map):
-        return {
-            "name": variable.name,
-            "kind": "map",
-            "args": list(variable.args),
-            "domain": _dump_size(variable.domain),
-            "map": _dump_rule(variable.map, variable.name),
-        }
-    optional = {"query": variable.query, "key": variable.key}
-    head: dict[str, Any] = {"name": variable.name, "kind": "head"} | {
-        k: v for k, v in optional.items() if v is not None
-    }
-    head |= {"value": variable.value, "score": _dump_rule(variable.score, variable.name)}
-    head |= {"mask": variable.mask, "ties": variable.ties, "default": variable.default}
-    if variable.domain is not None:
-        head["domain"] = _dump_size(variable.domain)
-    return head
+        fields = {"kind": "map", "args": list(variable.args), "domain": size, "map": _dump_rule(variable.map, name)}
+    else:
+        fields = {"kind": "head", "query": variable.query, "key": variable.key, "value": variable.value}
+        fields |= {"score": _dump_rule(variable.score, name), "mask": variable.mask, "ties": variable.ties}
+        fields |= {"default": variable.default, "domain": size}
+    return {"name": name} | _present(fields)
 
 
-def _dump_size(size: Size | str) -> int | str:
+def _dump_size(size: Size | str | None) -> int | str | None:
     return size.text if isinstance(size, Formula) else size
 
 

@@ -8,7 +8,9 @@ from restrict.base.errors import ModelError
 from restrict.model.expr import SCALAR, Expr, Interval
 
 _CORNERS = frozenset(("add", "sub", "mul", "div", "min", "max"))
-_BOOLEAN = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"))
+_ANY = dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"), (0, 1))
+_ANY |= {"mix": (MIN64, MAX64), "fin": (0, MAX64)}
+"""Operators that may have any value of a range, whatever their operands are."""
 
 
 def interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
@@ -32,12 +34,8 @@ def _interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval:
     if op == "gather":
         assert expr.payload is not None
         return expr.payload.bounds()
-    if op in _BOOLEAN:
-        return 0, 1
-    if op == "mix":
-        return MIN64, MAX64
-    if op == "fin":
-        return 0, MAX64
+    if op in _ANY:
+        return _ANY[op]
     if op == "select":
         return min(inner[1][0], inner[2][0]), max(inner[1][1], inner[2][1])
     if op in ("div", "mod") and inner[1][0] <= 0 <= inner[1][1]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError, quote
+from restrict.base.wording import columns
 from restrict.kernels.machine import BLOCK
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import Expr
@@ -72,16 +73,9 @@ class Trace:
                 rows.append(["  attends to", *("-" if j < 0 else str(j) for j in self.attended[variable.name])])
         if model.output.position == "every":
             rows.append(["output", *(self.label(i) for i in range(self.instance.n))])
-        widths = [max(len(row[c]) for row in rows) for c in range(self.instance.n + 1)]
-        lines = [
-            "  ".join(
-                cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        if model.output.position == "last":
-            lines.append(f"output: {self.label()}")
-        return "\n".join(line.rstrip() for line in lines)
+        width = max(len(row[0]) for row in rows)
+        table = columns([(row[0].ljust(width), *row[1:]) for row in rows], right=True)
+        return table + f"\noutput: {self.label()}".rstrip() * (model.output.position == "last")
 
 
 def run(instance: Instance, word: Sequence[int]) -> Trace:

@@ -213,9 +213,9 @@ def _restriction(outline: Outline) -> Section:
     if not outline.fixed:
         return Section("The restriction", ["Nothing is fixed."])
     words = [fixed_list(outline.fixed, LISTED)]
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for _, count, symbol in outline.fixed:
-        counts[symbol] = counts.get(symbol, 0) + count
+        counts[symbol] += count
     shown = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:20]
     return Section(
         "The restriction", words, head=("symbol", "positions fixed to it"), rows=[(s, str(c)) for s, c in shown]

@@ -106,13 +106,11 @@ def by_length(title: str, series: dict[str, list[tuple[int, float]]], what: str)
                 axes.errorbar(
                     beside, middle, yerr=bars, marker="o", linestyle="-" if at < len(SERIES) else "--", **look
                 )
-        axes.set_ylabel(what)
+        axes.set(ylabel=what, axisbelow=True)
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
-        axes.set_axisbelow(True)
         if len(lengths) == 1:
-            axes.set_xticks([])
-            axes.set_xlabel(f"n = {lengths[0]}")
+            axes.set(xticks=[], xlabel=f"n = {lengths[0]}")
         else:
             length_axis(axes, lengths)
         if len(shown) > 1 or "" not in shown:
@@ -135,8 +133,7 @@ def front_chart(points: Sequence[Certificate]) -> Chart:
     def paint(figure: Any) -> None:
         axes = figure.add_subplot()
         axes.step([p.free for p in points], [p.c for p in points], where="pre", marker="o", color=colour("head"))
-        axes.set_xlabel("free positions")
-        axes.set_ylabel("c: certified bound on dependencies")
+        axes.set(xlabel="free positions", ylabel="c: certified bound on dependencies")
         axes.grid(True)
 
     return Chart(f"{points[0].model_name[:50]}, n = {points[0].n}: c against the free positions", paint)

@@ -141,9 +141,7 @@ class Drawing:
         return painted(self._paint, self.width, self.height, kind)
 
     def _paint(self, figure: Any) -> None:
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, self.width)
-        axes.set_ylim(self.height, 0)
+        axes = figure.add_axes((0, 0, 1, 1), xlim=(0, self.width), ylim=(self.height, 0))
         axes.axis("off")
         for order, shape in enumerate(shape for group in self.groups for shape in group.shapes):
             _patch(axes, shape, order)
@@ -171,23 +169,22 @@ def number(x: float) -> str:
     return f"{x:.1f}".removesuffix(".0").replace("-0", "0", 1) if -0.05 < x < 0 else f"{x:.1f}".removesuffix(".0")
 
 
+ELEMENTS = {
+    "line": '<path d="M{} {}L{} {}"', "curve": '<path d="M{} {}C{} {} {} {} {} {}"',
+    "rect": '<rect x="{}" y="{}" width="{}" height="{}"', "circle": '<circle cx="{}" cy="{}" r="{}"',
+    "text": '<text x="{}" y="{}" font-size="{}"',
+}  # fmt: skip
+"""How the elements of shapes begin in SVG; a path has any number of points."""
+
+
 def _element(shape: Shape) -> str:
-    a = [number(x) for x in shape.at]
+    start = ELEMENTS.get(shape.kind) or f'<path d="M{"L".join(["{} {}"] * (len(shape.at) // 2))}z"'
     key = f' data-k="{shape.key}"' if shape.key >= 0 else ""
     tail = f' class="{shape.look}"{key}'
-    if shape.kind == "line":
-        return f'<path d="M{a[0]} {a[1]}L{a[2]} {a[3]}"{tail}/>'
-    if shape.kind == "rect":
-        return f'<rect x="{a[0]}" y="{a[1]}" width="{a[2]}" height="{a[3]}"{tail}/>'
-    if shape.kind == "circle":
-        return f'<circle cx="{a[0]}" cy="{a[1]}" r="{a[2]}"{tail}/>'
-    if shape.kind == "path":
-        points = "L".join(f"{x} {y}" for x, y in zip(a[::2], a[1::2], strict=True))
-        return f'<path d="M{points}z"{tail}/>'
-    if shape.kind == "curve":
-        return f'<path d="M{a[0]} {a[1]}C{" ".join(a[2:])}"{tail}/>'
-    anchor = "" if shape.anchor == "start" else f' text-anchor="{shape.anchor}"'
-    return f'<text x="{a[0]}" y="{a[1]}" font-size="{a[2]}"{anchor}{tail}>{escape(shape.text)}</text>'
+    if shape.kind == "text":
+        anchor = "" if shape.anchor == "start" else f' text-anchor="{shape.anchor}"'
+        tail = f"{anchor}{tail}>{escape(shape.text)}</text"
+    return f"{start.format(*map(number, shape.at))}{tail}{'' if shape.kind == 'text' else '/'}>"
 
 
 def style(name: str, variable: bool) -> str:

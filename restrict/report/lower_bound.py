@@ -10,7 +10,7 @@ from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.examples.known import known_optimum
 from restrict.model.program import Model
-from restrict.report.text import fixed_list, optimum_by, output_at, span
+from restrict.report.text import fixed_list, known_line, optimum_by, output_at, span
 
 if TYPE_CHECKING:
     from restrict.optimum.exact import Exact
@@ -85,11 +85,7 @@ def bound_lines(model: Model, bounds: Bounds) -> str:
         f"  proof   {proof_line(bounds)}",
         f"  beside  disjoint boxes alone: at least {bounds.disjoint}",
     ]
-    optimum = known_optimum(model, bound.n, bound.target)
-    if optimum is not None:
-        lines.append(
-            f"  optimum {counted(optimum, 'fixed position')} (exact, known for this model: instances/README.md)"
-        )
+    lines += known_line(model, bound.n, bound.target)
     if bounds.forcing is not None:
         fixed, exactly = len(bounds.forcing.restriction.fixed), "exact: the optimum"
         kind = exactly if fixed == bounds.at_least else "certified bound"

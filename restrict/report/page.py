@@ -6,12 +6,13 @@ import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import UsageError
 from restrict.base.files import write_bytes
-from restrict.base.wording import joiner
+from restrict.base.wording import columns, joiner
 from restrict.report.drawing import COLOURS, LOOKS, Drawing, Drawn, style
 from restrict.report.picture import Links, Picture
 from restrict.report.scene import LEFT, layout_of
@@ -127,9 +128,8 @@ class Page:
         for section in self.sections:
             width = max((len(name) for name, _ in section.facts), default=0)
             out += [f"  {name.ljust(width)}  {value}" for name, value in section.facts]
-            table = [list(map(str, row)) for row in (*([section.head] if section.head else []), *section.rows)]
-            widths = [max(map(len, column)) for column in zip(*table, strict=False)]
-            out += ["    " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
+            table = [row for row in (section.head, *section.rows) if row]
+            out += [columns(table, indent="    ")] if table else []
             out += [f"  {copy.name}: {copy.shown}" for copy in section.copies]
         return "\n".join(out)
 
@@ -219,12 +219,7 @@ def packed(links: Links) -> list[int]:
 def word_copy(name: str, word: Sequence[str]) -> Copy:
     """A word to copy: its runs, and how it begins; one of too many runs is shown in part and cannot be copied."""
     between = joiner(set(word))
-    out: list[list[Any]] = []
-    for symbol in word:
-        if out and out[-1][1] == symbol:
-            out[-1][0] += 1
-        else:
-            out.append([1, symbol])
+    out: list[list[Any]] = [[len(list(same)), symbol] for symbol, same in groupby(word)]
     start = between.join(word[:2000]) + (f" … ({len(word)} symbols)" if len(word) > 2000 else "")
     if sum(len(str(count)) + len(symbol) + 6 for count, symbol in out) > MOST_TEXT:
         out = []

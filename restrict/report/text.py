@@ -15,6 +15,7 @@ from restrict.model.examples.known import known_optimum
 from restrict.model.program import Instance, Model
 from restrict.model.restriction import Restriction, runs
 from restrict.model.source import GENERATORS
+from restrict.model.task import Target
 
 WIDTH = 64
 NODES = 60
@@ -93,9 +94,9 @@ def summary(model: Model, certificate: Certificate) -> str:
     ]
     if certificate.split or certificate.cases is not None:
         lines.append(cases_line(certificate))
-    known = known_optimum(model, n, certificate.target) if certificate.c == 0 else None
-    if known is not None:
-        lines.append(f"  optimum {counted(known, 'fixed position')} (exact, known for this model: instances/README.md)")
+    known = known_line(model, n, certificate.target) if certificate.c == 0 else []
+    if known:
+        lines += known
     elif "optimum" in certificate.provenance:
         optimum = counted(certificate.provenance["optimum"], "fixed position")
         lines.append(f"  optimum {optimum} (exact, {optimum_by(certificate)})")
@@ -105,6 +106,13 @@ def summary(model: Model, certificate: Certificate) -> str:
             f"  optimum at least {least} (exact bound: smaller restrictions allow two words of different labels)"
         )
     return "\n".join(lines)
+
+
+def known_line(model: Model, n: int, target: Target) -> list[str]:
+    """The line about the optimum of a built-in model, if there is one."""
+    known = known_optimum(model, n, target)
+    told = f"  optimum {counted(known or 0, 'fixed position')} (exact, known for this model: instances/README.md)"
+    return [] if known is None else [told]
 
 
 def optimum_by(certificate: Certificate) -> str:

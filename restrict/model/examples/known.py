@@ -16,22 +16,9 @@ Options = Mapping[str, int]
 Formula = Callable[[int, Options], int]
 
 
-def _root(n: int, _: Options) -> int:
-    return math.isqrt(n)
-
-
 def _tree(n: int, options: Options) -> int:
     bottom, middle = options.get("bottom", 8), options.get("middle", 8)
     return min(middle, n // (bottom * middle) * bottom)
-
-
-def _tribes(n: int, options: Options) -> int:
-    width = options.get("width", 8)
-    return min(width, n // width)
-
-
-def _even(n: int, _: Options) -> int:
-    return 1 - n % 2
 
 
 def _two(n: int, options: Options) -> int:
@@ -40,20 +27,12 @@ def _two(n: int, options: Options) -> int:
 
 
 OPTIMA: dict[str, Formula] = {
-    "contains-one": lambda n, _: 1,
-    "all-ones": lambda n, _: 1,
-    "first-symbol": lambda n, _: 1,
-    "anbn": _even,
-    "q-then-u": lambda n, _: 1,
-    "and-of-ors": _root,
-    "or-of-ands": _root,
+    **dict.fromkeys(("contains-one", "all-ones", "first-symbol", "q-then-u", "flip-flop"), lambda n, _: 1),
+    **dict.fromkeys(("anbn", "dyck1-depth2", "dyck1-depth3"), lambda n, _: 1 - n % 2),
+    **dict.fromkeys(("and-of-ors", "or-of-ands"), lambda n, _: math.isqrt(n)),
+    **dict.fromkeys(("induction-head", "tagger"), _two),
     "alternating-tree": _tree,
-    "tribes": _tribes,
-    "flip-flop": lambda n, _: 1,
-    "induction-head": _two,
-    "tagger": _two,
-    "dyck1-depth2": _even,
-    "dyck1-depth3": _even,
+    "tribes": lambda n, options: min(options.get("width", 8), n // options.get("width", 8)),
     "parity8": lambda n, options: options.get("width", 8),
     "parity-attempt": lambda n, options: min(options.get("layers", 4), n - 2),
 }
