@@ -77,7 +77,7 @@ def _hard(scores: Numbers, law: Law, shown: Bools) -> Numbers:
     if scores.dtype != object:
         return np.asarray(best / count)
     share = np.vectorize(lambda c: Fraction(1, int(c)), otypes=[object])(count)
-    return np.where(best, share, Fraction(0))
+    return np.asarray(np.where(best, share, fractions(np.zeros(1))))
 
 
 def attend(scores: Numbers, values: Numbers, law: Law, *, seen: Bools | None = None, scale: float = 1.0) -> Numbers:
@@ -159,7 +159,8 @@ def run_layer_exactly(layer: SoftLayer, x: Numbers, law: Law) -> Numbers:
         moved = moved + times(_mix(weights(exact_scores(head, x), law, seen=seen), values), head.output)
     if layer.ffn is None:
         return moved
-    hidden = np.maximum(times(moved, layer.ffn.inner) + fractions(layer.ffn.inner_bias), Fraction(0))
+    inner = times(moved, layer.ffn.inner) + fractions(layer.ffn.inner_bias)
+    hidden = np.where(inner > 0, inner, fractions(np.zeros(1)))
     return np.asarray(moved + times(hidden, layer.ffn.outer) + fractions(layer.ffn.outer_bias))
 
 
