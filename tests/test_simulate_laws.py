@@ -77,7 +77,7 @@ def test_softmax_is_its_definition_and_tends_to_the_average_law() -> None:
 def test_masked_positions_get_no_weight_under_any_law(law: laws.Law, mask: str) -> None:
     n, values = 6, RNG.normal(size=(6, 3))
     scores, seen = RNG.normal(size=(6, 6)), visible(mask, np.arange(6), 6)
-    found = laws.attend(scores, values, law, seen=seen, scale=2.0)
+    found = laws.weights(scores, law, seen=seen, scale=2.0) @ values
     for i in range(n):
         places = np.flatnonzero(seen[i])
         if not len(places):

@@ -80,12 +80,6 @@ def _hard(scores: Numbers, law: Law, shown: Bools) -> Numbers:
     return np.asarray(np.where(best, share, fractions(np.zeros(1))))
 
 
-def attend(scores: Numbers, values: Numbers, law: Law, *, seen: Bools | None = None, scale: float = 1.0) -> Numbers:
-    """What is read: the weighted sums of the values. ``scores``: shape (queries, n). ``values``: shape (n, d). Result:
-    shape (queries, d); 0 where nothing is visible. Fractions where scores and values are and the law is hard."""
-    return np.asarray(weights(scores, law, seen=seen, scale=scale) @ np.asarray(values))
-
-
 def run(model: SoftModel, words: I64, law: Law) -> Numbers:
     """The residual stream of a model's last layer when its heads attend by ``law``.
 

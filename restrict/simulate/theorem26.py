@@ -126,9 +126,9 @@ def grows(model: SoftModel) -> bool:
     return not any(re.search(r"\bn\b", term.text) for term in model.positions.terms)
 
 
-def safe_length(model: SoftModel, found: Sharpness, unit: float, margin: Fraction = Fraction(1, 2)) -> int:
+def safe_length(model: SoftModel, found: Sharpness, unit: float) -> int:
     """The greatest length up to ``found.n`` (0: none) such that up to it the logits' errors in floating point are
-    certified below ``margin``, at a temperature found for one length; the gap at shorter lengths is at least
-    ``found.gap``. Where a position term reads ``n``: ``found.n`` or 0, and only about that length."""
+    certified below 1/2, at a temperature found for one length; the gap at shorter lengths is at least ``found.gap``.
+    Where a position term reads ``n``: ``found.n`` or 0, and only about that length."""
     only = None if grows(model) else found.n
-    return longest(lambda n: n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin, only)
+    return longest(lambda n: n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < 0.5, only)
