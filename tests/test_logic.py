@@ -73,13 +73,13 @@ def test_random_formulas_compile_exactly(seeds: range, most: int) -> None:
         model = compile_formula(formula, alphabet, at=at)
         heads = sum(isinstance(v, Head) for v in model.variables)
         assert heads <= sum(v.op in MIRROR for v in formula.nodes) + (at == "first")
-        for n in range(1, longest + 1):
-            tokens = all_words(len(alphabet), n)
-            truth, accepted = evaluate_tokens(formula, tokens, alphabet), run_accept(model, tokens)
-            if at == "every":
-                assert (accepted == truth).all(), (seed, str(formula))
-            else:
-                assert (accepted[:, -1] == truth[:, 0 if at == "first" else -1]).all(), (seed, str(formula))
+        assert counterexample(model, formula, longest, at=at)[0] is None, (seed, str(formula))
+
+
+def test_a_shortest_word_on_which_model_and_formula_differ_is_found() -> None:
+    for at, word, compared in (("last", ["1", "0"], 5), ("first", ["0", "1"], 4), ("every", ["1", "0"], 5)):
+        wrong = parse("eventually 1" if at == "first" else "once 1", BITS)
+        assert counterexample(compile_formula("1", BITS, at=at), wrong, 3, at=at) == (word, compared)
 
 
 @pytest.mark.heavy
