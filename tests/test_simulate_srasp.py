@@ -182,6 +182,7 @@ def test_theorem_26_for_any_uniform_tieless_model() -> None:
     program = parse("alphabet: 0 1\nbefore(i) = rightmost [j < i, 1] Q_1(j) : 0\noutput: before")
     model, budget = compile_with_budget(program)
     words, gap = every_word(program, 6), gap_of(7)
+    assert theorem26.gap_function(model, 4) == gap_of(4)
     assert sum(h.uniform for layer in compile_program(parse(dyck(1))).layers for h in layer.heads) == 2
     sharp = theorem26.temperature(model, 7, gap, QUARTER)
     assert budget.sharpness(7, QUARTER).scale < sharp.scale
