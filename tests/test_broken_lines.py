@@ -17,13 +17,14 @@ from restrict.checker.main import verify
 from restrict.elaboration.make import Elaborated, Elaboration
 from restrict.model.program import Model
 from tests import broken_lines
+from tests.documents import changed
 from tests.fuzzing.kinds import kinds, sealed
 from tests.fuzzing.kinds import originals as shared
 from tests.fuzzing.verdicts import weights_changed
 from tests.kernel_cases import kernel_verdict
 from tests.kernel_judges import elaborated
 from tests.lying_prover import LIES, STEPS, forgeries
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
 from tests.naive_kernel import Machine, Oracle
 
 KINDS = ("certificate", "split", "cases", "all", "refutation")
@@ -103,44 +104,29 @@ def test_a_kernel_without_one_look_is_found_out(monkeypatch: pytest.MonkeyPatch,
 # A claim that says more than its proof is refused: the proof is that of the honest file, only the claim is larger.
 
 
-Change = Callable[[dict[str, Any]], None]
-
-
-def with_the_honest_proof(model: Model, content: bytes, change: Change) -> str:
-    """The checker's line about the changed file, or why it is refused."""
+def with_the_honest_proof(model: Model, content: bytes, changes: dict[str, Any]) -> str:
+    """Why the file is refused with other parts, by their paths in it."""
     assert model.content is not None
     made = Elaboration(model.content, content, folder=Path(), model_name="m", certificate_name="c").made
-    document = json.loads(content)
     assert verify(model.content, content, proof=lambda *_: made.proof).startswith("s VERIFIED ")
-    change(document)
+    document = changed(json.loads(content), changes)
     with pytest.raises(Reject) as refused:
         verify(model.content, json.dumps(document).encode(), proof=lambda *_: made.proof)
     assert refused.value.code == 3
     return str(refused.value)
 
 
-def test_a_bound_on_a_label_is_not_larger_than_the_proofs() -> None:
+def test_a_bound_is_not_larger_than_the_proofs() -> None:
+    """For a label, or for all others."""
     model = restrict.load("and-of-ors")
     content = restrict.lower_bound(model, 9).bound.to_bytes()
     labels = json.loads(content)["claim"]["labels"]
     assert sorted(labels) == ["accept", "reject"]
     for label, least in labels.items():
-
-        def more(document: dict[str, Any], label: str = label, least: int = least) -> None:
-            document["claim"]["labels"][label] = least + 1
-
-        assert f"the proof shows only {least} for the label number" in with_the_honest_proof(model, content, more)
-
-
-def test_a_bound_on_all_other_labels_is_not_larger_than_the_proofs() -> None:
-    model = restrict.load("and-of-ors")
-    content = restrict.lower_bound(model, 9).bound.to_bytes()
-
-    def others(document: dict[str, Any]) -> None:
-        least = document["claim"]["labels"].pop("accept")
-        document["claim"]["others"] = least + 1
-
-    assert "the proof does not show it for the label number" in with_the_honest_proof(model, content, others)
+        change = {f"claim.labels.{label}": least + 1}
+        assert f"the proof shows only {least} for the label number" in with_the_honest_proof(model, content, change)
+    change = {"claim.labels": {"reject": labels["reject"]}, "claim.others": labels["accept"] + 1}
+    assert "the proof does not show it for the label number" in with_the_honest_proof(model, content, change)
 
 
 def depending() -> tuple[Model, bytes]:
@@ -156,15 +142,9 @@ def depending() -> tuple[Model, bytes]:
 
 def test_a_claim_has_all_dependencies_and_values_of_its_proof() -> None:
     model, content = depending()
-
-    def fewer(document: dict[str, Any]) -> None:
-        del document["claim"]["dependencies"][0]
-        document["claim"]["c"] -= 1
-
-    def one_value(document: dict[str, Any]) -> None:
-        del document["claim"]["values"][0]
-
-    for change in (fewer, one_value):
+    claim = json.loads(content)["claim"]
+    fewer = {"claim.dependencies": claim["dependencies"][1:], "claim.c": claim["c"] - 1}
+    for change in (fewer, {"claim.values": claim["values"][1:]}):
         told = with_the_honest_proof(model, content, change)
         assert "the proof shows another position, more values or more dependencies" in told
 
@@ -172,12 +152,8 @@ def test_a_claim_has_all_dependencies_and_values_of_its_proof() -> None:
 def test_a_claim_is_about_the_restriction_of_its_proof() -> None:
     model = restrict.load("and-of-ors")
     content = restrict.certify(model, 9).to_bytes()
-
-    def another(document: dict[str, Any]) -> None:
-        start, count, symbol = document["fixed"][0]
-        document["fixed"][0] = [start, count, "1" if symbol == "0" else "0"]
-
-    assert "the proof is about another restriction" in with_the_honest_proof(model, content, another)
+    other = "10"[int(json.loads(content)["fixed"][0][2])]
+    assert "the proof is about another restriction" in with_the_honest_proof(model, content, {"fixed.0.2": other})
 
 
 # ----------------------------------------------------------------
@@ -210,12 +186,7 @@ WEAKER_LOOKS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"),
-    [
-        ("boxes follow", 3),
-        ("labels agree", 0),
-        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("ties", "classes")),
-    ],
+    ("name", "seed"), rows_after([("boxes follow", 3), ("labels agree", 0), ("ties", 1), ("classes", 1)], 2)
 )
 def test_a_checker_without_one_equation_is_found_out(monkeypatch: pytest.MonkeyPatch, name: str, seed: int) -> None:
     holder, method, weaker = WEAKER_LOOKS[name]

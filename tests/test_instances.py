@@ -124,6 +124,12 @@ OPTIMA: dict[str, dict[int, int]] = {
     "dyck1-depth3": {n: 1 - n % 2 for n in range(1, 9)}, "parity8": {8: 8, 9: 8},
     "parity-attempt": {n: min(4, n - 2) for n in range(2, 9)},
 }  # fmt: skip
+IMPORTED: dict[str, dict[int, int]] = {
+    "brasp-ab-star": {n: 1 - n % 2 for n in range(1, 7)}, "brasp-dyck1-depth2": {n: 1 - n % 2 for n in range(1, 7)},
+    "brasp-flip-flop": dict.fromkeys(range(1, 5), 1), "tp-same-as-first": {1: 0, 2: 0, 3: 2, 4: 2, 5: 2, 8: 2},
+    "weights-a-before-b": {1: 0, 2: 1, 3: 1, 4: 1},
+}  # fmt: skip
+"""What instances/README.md says of them."""
 
 
 def on_disk(name: str) -> Model:
@@ -165,44 +171,46 @@ def test_instances_are_right_on_all_short_inputs(name: str, most: int) -> None:
         check(model, definition, n, words_of(model, n))
 
 
+def check_small(name: str, options: dict[str, int], right: Callable[[str], bool], n: int, optimum: int) -> None:
+    """On all inputs of a length, with the fewest symbols that force the output."""
+    model = BUILTINS[name](**options)
+    check(model, accepts(right), n, words_of(model, n))
+    assert naive.minimum_forcing(model, n)[0] == optimum
+
+
 @pytest.mark.parametrize(("bottom", "middle", "n"), rows_after(
     [(2, 2, 4), (2, 2, 8), (1, 3, 6), (3, 1, 6), (3, 2, 6), (2, 3, 6), (1, 3, 9), (3, 1, 9)], 6)
 )  # fmt: skip
 def test_small_trees_on_all_inputs(bottom: int, middle: int, n: int) -> None:
-    model = BUILTINS["alternating-tree"](bottom=bottom, middle=middle)
-    check(model, accepts(lambda w: is_tree(w, bottom, middle)), n, words_of(model, n))
-    assert naive.minimum_forcing(model, n)[0] == min(middle, n // (bottom * middle) * bottom)
+    optimum = min(middle, n // (bottom * middle) * bottom)
+    options = {"bottom": bottom, "middle": middle}
+    check_small("alternating-tree", options, lambda w: is_tree(w, bottom, middle), n, optimum)
 
 
 @pytest.mark.parametrize(("width", "n"), [(1, 4), (2, 8), (3, 6), (3, 9), (4, 8), (5, 5)])
 def test_small_tribes_on_all_inputs(width: int, n: int) -> None:
-    model = BUILTINS["tribes"](width=width)
-    check(model, accepts(lambda w: is_tribes(w, width)), n, words_of(model, n))
-    assert naive.minimum_forcing(model, n)[0] == min(width, n // width)
+    check_small("tribes", {"width": width}, lambda w: is_tribes(w, width), n, min(width, n // width))
 
 
-@pytest.mark.parametrize("n", heavy_after([64, 128], 1))
-def test_the_tree_of_the_file_on_random_inputs(n: int) -> None:
+def near_trees(n: int) -> np.ndarray:
     """Inputs near the threshold: single zeros in all ANDs but one of every OR, and sometimes there as well."""
-    rng = np.random.default_rng(1)
-    words = []
-    for _ in range(n // 8):
-        bits = np.ones((n // 64, 8, 8), dtype=int)
-        for group, row in itertools.product(range(n // 64), range(8)):
-            bits[group, row, rng.integers(8)] = int(row == group % 8 and rng.random() < 0.8)
-        words.append([str(bit) for bit in bits.ravel()])
-    definition = accepts(lambda w: is_tree(w, 8, 8))
-    assert {definition(word) for word in words} == {"accept", "reject"}
-    check(on_disk("alternating-tree"), definition, n, words)
+    rng, bits = np.random.default_rng(1), np.ones((n // 8, n // 64, 8, 8), dtype=int)
+    for word, group, row in np.ndindex(bits.shape[:3]):
+        bits[word, group, row, rng.integers(8)] = int(row == group % 8 and rng.random() < 0.8)
+    return bits.reshape(n // 8, n)
 
 
-@pytest.mark.parametrize("n", [8, 16, 32])
-def test_the_tribes_of_the_file_on_random_inputs(n: int) -> None:
-    rng = np.random.default_rng(2)
-    words = [[str(int(bit)) for bit in rng.random(n) < 0.9] for _ in range(40)]
-    definition = accepts(lambda w: is_tribes(w, 8))
+@pytest.mark.parametrize(
+    ("name", "n"),
+    rows_after([("alternating-tree", 64), *(("tribes", n) for n in (8, 16, 32)), ("alternating-tree", 128)], 4),
+)
+def test_the_files_on_random_inputs(name: str, n: int) -> None:
+    tree = name == "alternating-tree"
+    bits = near_trees(n) if tree else (np.random.default_rng(2).random((40, n)) < 0.9).astype(int)
+    words = [list(map(str, row)) for row in bits.tolist()]
+    definition = accepts(lambda w: is_tree(w, 8, 8) if tree else is_tribes(w, 8))
     assert {definition(word) for word in words} == {"accept", "reject"}
-    check(on_disk("tribes"), definition, n, words)
+    check(on_disk(name), definition, n, words)
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2, 3, 4, 5])
@@ -218,20 +226,18 @@ def test_parity_attempt_is_exact_up_to_its_layers_and_no_further(layers: int) ->
 
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_parity8_is_the_parity_of_its_prefix(width: int) -> None:
-    model = BUILTINS["parity8"](width=width)
-    assert not naive.defined(model, width - 1)
-    check(model, accepts(lambda w: odd(w[:width])), width + 2, words_of(model, width + 2))
-    assert naive.minimum_forcing(model, width + 2)[0] == width
+    assert not naive.defined(BUILTINS["parity8"](width=width), width - 1)
+    check_small("parity8", {"width": width}, lambda w: odd(w[:width]), width + 2, width)
 
 
 @pytest.mark.parametrize("most", heavy_after((5, 9), 1))
-@pytest.mark.parametrize("name", OPTIMA)
+@pytest.mark.parametrize("name", OPTIMA | IMPORTED)
 def test_the_stated_optimum_is_that_of_brute_force(name: str, most: int) -> None:
-    model = on_disk(name)
-    for n, optimum in ((n, OPTIMA[name][n]) for n in OPTIMA[name] if n <= max(most, min(OPTIMA[name]))):
-        assert known_optimum(load(INSTANCES / f"{name}.json"), n) == optimum
+    model, stated = on_disk(name), (OPTIMA | IMPORTED)[name]
+    for n in (n for n in stated if n <= max(most, min(stated)) or name in IMPORTED):
+        assert name in IMPORTED or known_optimum(load(INSTANCES / f"{name}.json"), n) == stated[n]
         size, witness = naive.minimum_forcing(model, n)
-        assert size == len(witness) == optimum, n
+        assert size == len(witness) == stated[n], n
         assert len(naive.true_values(model, n, witness)["label", n - 1]) == 1
 
 

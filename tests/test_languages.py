@@ -1,8 +1,10 @@
 """Languages against enumeration: completions, counts, samples and forcing costs, on every kind of pattern."""
 
 import itertools
+import json
 import math
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,11 +13,12 @@ import numpy as np
 import pytest
 
 from restrict.base.errors import ModelError, ResourceLimit, UsageError
-from restrict.languages import dyck, dyck_matching, subset
+from restrict.languages import dyck, dyck_matching, monoid, subset
 from restrict.languages.builtin import Palindromes, bounded_dyck, parity
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.dyck import Dyck
 from restrict.languages.grammar import read_grammar
+from restrict.languages.pre import corollary2
 from restrict.languages.predicate import Predicate
 from restrict.languages.protocol import Language, check_alphabet, pattern_of, restriction_of, word_positions
 from restrict.languages.regular import Regular, dfa_document
@@ -51,8 +54,7 @@ def agree(found: Language, cells: Cells, force: bool) -> None:
     """Everything that the language says about one pattern, against enumeration."""
     rho = restriction_of(cells)
     inside = {w: found.contains(w) for w in words(found.alphabet, cells)}
-    count = found.count(rho)
-    assert count == sum(inside.values())
+    assert found.count(rho) == sum(inside.values())
     for member in (True, False):
         word = found.complete(rho, {}, member)
         assert (word is None) == (member not in inside.values()), (cells, member)
@@ -105,21 +107,11 @@ def test_samples_are_members_at_exact_length(spec: str) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "n"),
-    rows_after(
-        [
-            ("dyck:1", 6),
-            ("dyck:2", 4),
-            ("shuffle-dyck:2", 2),
-            ("dyck:1,depth=2", 6),
-            ("flip-flop", 2),
-            ("majority", 4),
-            ("dyck:1", 8),
-            ("shuffle-dyck:2", 4),
-            ("dyck:1,depth=2", 8),
-        ],
-        6,
-    ),
-)
+    rows_after([
+        ("dyck:1", 6), ("dyck:2", 4), ("shuffle-dyck:2", 2), ("dyck:1,depth=2", 6), ("flip-flop", 2), ("majority", 4),
+        ("dyck:1", 8), ("shuffle-dyck:2", 4), ("dyck:1,depth=2", 8),
+    ], 6),
+)  # fmt: skip
 def test_samples_are_uniform(spec: str, n: int) -> None:
     found, rng = language(spec), np.random.default_rng(2)
     members = [w for w in words(found.alphabet, (None,) * n) if found.contains(w)]
@@ -154,50 +146,36 @@ def test_forcing_cost_of_random_automata_by_every_method() -> None:
                 answers.append(subset.shortest(graph, cells))
             expected = naive_cost(found, member, pattern)
             for answer in answers:
-                fixed = (
-                    None if answer is None else sum(a is not None for a in answer) - sum(a is not None for a in cells)
-                )
-                assert fixed == expected
+                assert (None if answer is None else cells.count(None) - answer.count(None)) == expected
                 if answer is not None:
                     finer = tuple(None if a is None else "ab"[a] for a in answer)
                     assert all(found.contains(w) == member for w in words("ab", finer))
 
 
-def test_forcing_costs_of_known_languages_are_exact() -> None:
-    def cost(spec: str, n: int, member: bool) -> int:
-        found = language(spec).forcing_cost(n, member)
-        assert found is not None
-        return found.cost
+def costs(found: Language, n: int, pre: Restriction | None = None) -> tuple[int | None, int | None]:
+    """What forcing membership and non-membership cost."""
+    into, out = (found.forcing_cost(n, member, pre) for member in (True, False))
+    return into and into.cost, out and out.cost
 
+
+def test_forcing_costs_of_known_languages_are_exact() -> None:
     for n in (1, 7, 10_000):
-        assert cost("parity", n, True) == cost("parity", n, False) == n
-        assert (cost("1*", n, True), cost("1*", n, False)) == (n, 1)
-        assert cost("first", n, True) == cost("first", n, False) == 1
-    assert (cost("dyck:1", 1000, True), cost("dyck:1", 1000, False)) == (1000, 1)
-    assert (cost("majority", 9, True), cost("majority", 9, False)) == (5, 5)
-    assert cost("palindromes:ab", 10_001, False) == 2
-    assert language("(aa)*").forcing_cost(3, True) is None
+        for spec, both in (("parity", (n, n)), ("1*", (n, 1)), ("first", (1, 1))):
+            assert costs(language(spec), n) == both
+    assert costs(language("dyck:1"), 1000) == (1000, 1)
+    assert costs(language("majority"), 9) == (5, 5)
+    assert costs(language("palindromes:ab"), 10_001)[1] == 2
+    assert costs(language("(aa)*"), 3)[0] is None
 
 
 def test_corollary_2_is_for_brackets_of_any_name() -> None:
-    from restrict.languages.pre import corollary2
-
-    found = corollary2(language("dyck[aA]:1,depth=2"), 10)
-    assert found.fixed == {0: "a", 1: "a", 8: "A", 9: "A"}
+    assert corollary2(language("dyck[aA]:1,depth=2"), 10).fixed == {0: "a", 1: "a", 8: "A", 9: "A"}
 
 
 @pytest.mark.parametrize("n", heavy_after([10, 20, 36, 1000, 100_000], 4))
 def test_dyck_is_linear_after_the_pre_restriction_of_corollary_2(n: int) -> None:
-    from restrict.languages.pre import corollary2
-
-    found = Dyck(1)
-    out, into = (found.forcing_cost(n, m, corollary2(found, n)) for m in (False, True))
-    assert out is not None
-    assert into is not None
-    assert (out.cost, into.cost) == (n // 5 + 1, n - 2 * (n // 5))
-    two = Dyck(2).forcing_cost(n, False, corollary2(Dyck(2), n))
-    assert two is not None
-    assert two.cost == 1
+    assert costs(Dyck(1), n, corollary2(Dyck(1), n)) == (n - 2 * (n // 5), n // 5 + 1)
+    assert costs(Dyck(2), n, corollary2(Dyck(2), n))[1] == 1
 
 
 def test_large_automata_answer_or_say_why() -> None:
@@ -229,10 +207,8 @@ def test_minimal_automata_are_canonical() -> None:
         dfa = some_dfa(rng, 5)
         order = rng.sample(range(dfa.states), dfa.states)
         where = {q: at for at, q in enumerate(order)}
-        again = minimal(
-            "ab", [[where[p] for p in dfa.delta[q]] for q in order], where[0], [where[q] for q in dfa.accept]
-        )
-        assert again == dfa
+        delta, accept = [[where[p] for p in dfa.delta[q]] for q in order], [where[q] for q in dfa.accept]
+        assert minimal("ab", delta, where[0], accept) == dfa
         accepts = {
             tuple(dfa.run(w, q) in dfa.accept for n in range(5) for w in itertools.product("ab", repeat=n))
             for q in range(dfa.states)
@@ -248,11 +224,8 @@ def test_matching_by_chart_kernel_and_greedy(many: int) -> None:
     rng = random.Random(11)
     met = [0, 0, 0]
     for _ in range(many):
-        share, kinds = rng.random(), rng.randint(2, 3)
-        codes = [
-            rng.choice((1, -1)) * rng.randint(1, kinds) if rng.random() < share else 0
-            for _ in range(2 * rng.randint(1, 9))
-        ]
+        share, kinds, size = rng.random(), rng.randint(2, 3), 2 * rng.randint(1, 9)
+        codes = [rng.choice((1, -1)) * rng.randint(1, kinds) * (rng.random() < share) for _ in range(size)]
         if rng.random() < 0.5:
             at = rng.randrange(len(codes))
             codes[at:at] = [0] * (2 * rng.randint(1, 15))
@@ -316,14 +289,9 @@ def naive_language(rules: Sequence[tuple[str, tuple[str, ...]]], most: int) -> s
 def test_random_grammars_equal_their_fixed_point(many: int) -> None:
     rng = random.Random(8)
     for _ in range(many):
-        heads = "STU"[: rng.randint(1, 3)]
-        rules = [
-            (
-                rng.choice(heads) if at else "S",
-                tuple(rng.choice(heads + "ab") for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 4)))),
-            )
-            for at in range(rng.randint(2, 6))
-        ]
+        heads, sizes = "STU"[: rng.randint(1, 3)], rng.choices((0, 1, 1, 2, 2, 3, 4), k=rng.randint(2, 6))
+        bodies = [tuple(rng.choices(heads + "ab", k=size)) for size in sizes]
+        rules = [(rng.choice(heads) if at else "S", body) for at, body in enumerate(bodies)]
         text = "\n".join(f"{head} -> {' '.join(body)}" for head, body in rules)
         if not {s for _, body in rules for s in body} - {head for head, _ in rules}:
             with pytest.raises(ModelError, match="no terminal symbol"):
@@ -379,35 +347,31 @@ def test_words_leave_out_the_markers() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({0: "1"}, "position 0 is out of range or at a marker"),
-        ({2: "0"}, "contradicts the restriction"),
-        ({3: "x"}, "not in the language's alphabet"),
-        ({9: "1"}, "out of range"),
+        ({0: "1"}, "position 0 is out of range or at a marker"), ({2: "0"}, "contradicts the restriction"),
+        ({3: "x"}, "not in the language's alphabet"), ({9: "1"}, "out of range"),
     ],
-)
+)  # fmt: skip
 def test_values_that_do_not_fit_are_refused(values: dict[int, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parity().complete(Restriction(6, {2: "1"}, frozenset({0})), values, True)
 
 
-def test_alphabets_must_agree() -> None:
+def test_alphabets_and_lengths_must_agree() -> None:
     check_alphabet(parity(), ["1", "0"], "the model")
-    with pytest.raises(UsageError, match="'2' is in only one"):
-        check_alphabet(parity(), ["0", "1", "2"], "the model")
-    with pytest.raises(UsageError, match="index 1 is not in the language's alphabet"):
-        parity().contains("0a")
-    with pytest.raises(UsageError, match="4 unpinned positions, not 5"):
-        parity().forcing_cost(5, True, Restriction(4))
-    with pytest.raises(UsageError, match="negative"):
-        parity().sample(-1, np.random.default_rng(0))
+    for message, call in (
+        ("'2' is in only one", lambda: check_alphabet(parity(), ["0", "1", "2"], "the model")),
+        ("index 1 is not in the language's alphabet", lambda: parity().contains("0a")),
+        ("4 unpinned positions, not 5", lambda: parity().forcing_cost(5, True, Restriction(4))),
+        ("negative", lambda: parity().sample(-1, np.random.default_rng(0))),
+    ):
+        with pytest.raises(UsageError, match=message):
+            call()
 
 
 # ------------------------------------------------------------ specifications
 
 
 def test_specifications_may_name_files(tmp_path: Path) -> None:
-    import json
-
     path = tmp_path / "even.json"
     path.write_text(json.dumps(dfa_document(parity().dfa, "odd")))
     found = language(f"dfa:{path}")
@@ -432,10 +396,6 @@ def test_regular_expressions_are_read() -> None:
 
 
 def test_without_the_extra_only_what_needs_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    from restrict.languages import monoid
-
     monkeypatch.setitem(sys.modules, "libsemigroups_pybind11", None)
     for spec in LANGUAGES:
         assert language(spec).spec == spec
@@ -514,8 +474,6 @@ def test_bad_specifications_are_refused(spec: str, kind: type[Exception], messag
     ],
 )
 def test_bad_automata_are_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
-    import json
-
     path = tmp_path / "x.json"
     path.write_text(json.dumps({**dfa_document(parity().dfa, "odd"), **change}))
     with pytest.raises(ModelError, match=message):
@@ -525,17 +483,13 @@ def test_bad_automata_are_refused(tmp_path: Path, change: dict[str, object], mes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no rules"),
-        ("S = a", "line 1: expected NONTERMINAL"),
-        ("\nS T -> a", "line 2"),
-        ("S -> *", "'\\*'"),
-        ("S -> S", "no terminal"),
-        ("S -> a | # S", "line 1: a comment has a line of its own"),
+        ("", "no rules"), ("S = a", "line 1: expected NONTERMINAL"), ("\nS T -> a", "line 2"), ("S -> *", "'\\*'"),
+        ("S -> S", "no terminal"), ("S -> a | # S", "line 1: a comment has a line of its own"),
         ("S -> a S | b # end", "line 1: a comment has a line of its own"),
         ("S -> a S | '|'", r"line 1: '\|' cannot be a symbol of a grammar, also not in quotes"),
         ('S -> a\nS -> "|" S', r"line 2: '\|' cannot be a symbol of a grammar, also not in quotes"),
     ],
-)
+)  # fmt: skip
 def test_bad_grammars_are_refused(text: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         read_grammar(text, "cfg:x")
@@ -567,10 +521,6 @@ def test_dyck_languages_over_any_brackets_are_the_usual_ones_renamed(kind: str) 
             for word in itertools.product(usual.alphabet, repeat=n):
                 assert found.contains([rename[s] for s in word]) == usual.contains(word)
             assert found.count(Restriction(n)) == usual.count(Restriction(n))
-            for member in (True, False):
-                ours, theirs = found.forcing_cost(n, member), usual.forcing_cost(n, member)
-                assert (ours is None) == (theirs is None)
-                if ours is not None and theirs is not None:
-                    assert ours.cost == theirs.cost
+            assert costs(found, n) == costs(usual, n)
     assert language("dyck[aA]:1,depth=2").contains("aaAA")
     assert not language("dyck[aA]:1,depth=2").contains("aaaAAA")

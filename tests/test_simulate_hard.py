@@ -1,6 +1,5 @@
 """Hard-attention programs as softmax transformers: every variable at every position, bit by bit."""
 
-import itertools
 import json
 import math
 import re
@@ -10,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.importers.brasp import import_brasp
+from restrict.model.expr import bind
+from restrict.model.expr_parser import parse
 from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.source import load
-from restrict.model.trace import run_batch
+from restrict.model.trace import Batch, run_batch
 from restrict.model.variables import Head, Map, Output
 from restrict.simulate.floating import average_error, blown, deviation, share
 from restrict.simulate.lemmas_6_to_9 import tied_error, tied_rate
@@ -26,6 +28,7 @@ from restrict.simulate.ours.rounding import UNITS, head_error, logit_error, prog
 from restrict.soft.models.evaluate import activations, logits
 from restrict.soft.models.format import loads as loads_soft
 from restrict.soft.models.known import first, parity, random
+from restrict.soft.models.model import dumps
 from restrict.soft.models.terms import Term
 from scripts.bench_simulate import sharpened, smallest_factor
 from tests.commands import succeeded, typed
@@ -34,16 +37,22 @@ from tests.marks import heavy_after
 from tests.random_brasp import random_brasp
 from tests.test_simulate_laws import off_winner
 
-INSTANCES = sorted((Path(__file__).parent.parent / "instances").glob("*.json"))
+INSTANCES = Path(__file__).parent.parent / "instances"
 
 
-def agree(compiled: Compiled, n: int, words: np.ndarray) -> None:
-    """Every block is the one-hot vector of its variable, exactly, and every read is within its certified bound."""
+def exact_run(compiled: Compiled, n: int, words: np.ndarray, kind: str = "float64") -> tuple[Batch, np.ndarray]:
+    """Both runs; every block is the one-hot vector of its variable, exactly."""
     hard = run_batch(compiled.program.at(n), words)
-    x = activations(compiled.soft, hard.values["token"])
+    x = activations(compiled.soft, hard.values["token"], dtype=np.dtype(kind).type)
     for name, block in compiled.blocks.items():
         here = x[..., block.start : block.start + block.size]
         assert np.array_equal(here, np.arange(block.size) == hard.values[name][..., None]), name
+    return hard, x
+
+
+def agree(compiled: Compiled, n: int, words: np.ndarray) -> None:
+    """Every block is exact, and every read is within its certified bound."""
+    hard, x = exact_run(compiled, n, words)
     for head in compiled.heads:
         raw = x[..., head.raw.start : head.raw.start + head.raw.size]
         exact = np.arange(head.raw.size) == hard.values[head.variable][..., None]
@@ -54,11 +63,7 @@ def agree(compiled: Compiled, n: int, words: np.ndarray) -> None:
 
 def some_words(model: Model, n: int, rng: np.random.Generator, most: int = 40) -> np.ndarray:
     symbols, length = len(model.alphabet), len(model.at(n).unpinned)
-    if symbols**length <= most:
-        return np.array(list(itertools.product(range(symbols), repeat=length)), dtype=np.int64).reshape(
-            symbols**length, length
-        )
-    return rng.integers(0, symbols, (most, length))
+    return all_words(symbols, length) if symbols**length <= most else rng.integers(0, symbols, (most, length))
 
 
 def defined(model: Model, lengths: range) -> list[int]:
@@ -80,7 +85,7 @@ def check_everywhere(compiled: Compiled, rng: np.random.Generator, most: int = 1
             agree(compiled, n, some_words(compiled.program, n, rng, 30))
 
 
-@pytest.mark.parametrize("path", INSTANCES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(INSTANCES.glob("*.json")), ids=lambda p: p.stem)
 @pytest.mark.parametrize("longest", heavy_after((6, 9), 1))
 def test_every_instance_is_simulated_exactly(path: Path, longest: int) -> None:
     rng, model = np.random.default_rng(1), load(path)
@@ -93,20 +98,17 @@ def test_every_instance_is_simulated_exactly(path: Path, longest: int) -> None:
         check_everywhere(compile_program(model, n), rng, 7)
 
 
-ORDER_ONLY = {"all-ones", "contains-one", "dyck1-depth2", "dyck1-depth3", "first-symbol", "flip-flop", "induction-head",
+ORDER_ONLY = ("all-ones", "contains-one", "dyck1-depth2", "dyck1-depth3", "first-symbol", "flip-flop", "induction-head",
               "parity-attempt", "parity8", "q-then-u", "tagger", "brasp-ab-star", "brasp-dyck1-depth2",
-              "brasp-flip-flop", "weights-a-before-b"}  # fmt: skip
+              "brasp-flip-flop", "weights-a-before-b")  # fmt: skip
 
 
 @pytest.mark.heavy
 def test_order_only_instances_are_one_file_for_every_length() -> None:
-    paths = [path for path in INSTANCES if path.stem in ORDER_ONLY]
-    assert len(paths) == len(ORDER_ONLY)
-    for path in paths:
-        model = load(path)
-        files = [compile_program(model, n).soft for n in (9, 14)]
-        assert compile_program(model, 9).every_length, path.stem
-        assert files[0].digest == files[1].digest, path.stem
+    for name in ORDER_ONLY:
+        nine, more = (compile_program(load(INSTANCES / f"{name}.json"), n) for n in (9, 14))
+        assert nine.every_length, name
+        assert nine.soft.digest == more.soft.digest, name
 
 
 def random_models(kind: str, count: int, folder: Path) -> list[tuple[Model, int]]:
@@ -150,14 +152,7 @@ def test_smaller_errors_and_the_file() -> None:
         compiled = compile_program(model, 7, epsilon)
         assert 0.1 * epsilon <= compiled.error <= epsilon
         agree(compiled, 7, some_words(model, 7, np.random.default_rng(0)))
-    again = loads_soft(dump(compiled), "file")
-    assert again.digest == compiled.soft.digest
-
-
-def dump(compiled: Compiled) -> bytes:
-    from restrict.soft.models.model import dumps
-
-    return dumps(compiled.soft)
+    assert loads_soft(dumps(compiled.soft), "file").digest == compiled.soft.digest
 
 
 def test_a_model_for_one_length_refuses_others() -> None:
@@ -168,23 +163,28 @@ def test_a_model_for_one_length_refuses_others() -> None:
 
 
 def test_what_does_not_compile_is_named() -> None:
-    called = Model("c", ("0", "1"), (Head("h", "token", lambda n, i, q, j, k: k, key="token"),), Output("h"))
-    with pytest.raises(NotEstablished, match="'h': its score is a Python callable"):
-        compile_program(called, 3)
-    called = Model("c", ("0", "1"), (Map("m", ("token",), 2, lambda n, i, t: t),), Output("m"))
-    with pytest.raises(NotEstablished, match="'m': it is a Python callable"):
-        compile_program(called, 3)
+    def of(*variables: Head | Map) -> Model:
+        return Model("c", ("0", "1"), variables, Output(variables[-1].name))
+
+    scored = of(Head("h", "token", lambda n, i, q, j, k: k, key="token"))
     wide = [Map(f"m{x}", ("token",), 30, f"token + {x}") for x in range(3)]
-    big = Model("b", ("0", "1"), (*wide, Map("sum", ("m0", "m1", "m2"), 90, "m0 + m1 + m2")), Output("sum"))
-    with pytest.raises(ResourceLimit, match="'sum': its map has 27000 tuples"):
-        compile_program(big, 3)
-    with pytest.raises(ResourceLimit, match="classes of positions"):
-        compile_program(load("tribes-trap"), 3000)
-    for epsilon in (Fraction(0), Fraction(26, 100)):
-        with pytest.raises(UsageError):
-            compile_program(load("flip-flop"), 3, epsilon)
-    with pytest.raises(ModelError):
-        compile_program(load("parity8"), 3)
+    for model, n, epsilon, kind, message in (
+        (scored, 3, 0.2, NotEstablished, "'h': its score is a Python callable"),
+        (of(Map("m", ("token",), 2, lambda n, i, t: t)), 3, 0.2, NotEstablished, "'m': it is a Python callable"),
+        (
+            of(*wide, Map("sum", ("m0", "m1", "m2"), 90, "m0 + m1 + m2")),
+            3,
+            0.2,
+            ResourceLimit,
+            "'sum': its map has 27000",
+        ),
+        (load("tribes-trap"), 3000, 0.2, ResourceLimit, "classes of positions"),
+        (load("flip-flop"), 3, 0, UsageError, "must be positive"),
+        (load("flip-flop"), 3, 0.26, UsageError, "at most 1/4"),
+        (load("parity8"), 3, 0.2, ModelError, "not defined"),
+    ):
+        with pytest.raises(kind, match=message):
+            compile_program(model, n, Fraction(epsilon))
 
 
 def test_logarithm_where_ties_are_harmless_linear_where_they_are_not() -> None:
@@ -263,19 +263,14 @@ def test_the_bound_after_tie_breaking() -> None:
 
 
 def test_terms_of_positions_have_the_values_of_their_expressions() -> None:
-    from restrict.model.expr_parser import parse
-
     names = frozenset("in")
     for text in ("i % 3 == 1", "min(i, 2)", "max(n - i, 4) // 2", "abs(i - 2)", "i > 1 and n > 3", "not i or n == 2",
                  "3 if i == 1 else i", "isqrt(4) + i", "-3 * i", "(i - 4) % 3"):  # fmt: skip
         expr = parse(text, names)
         written = term_text(expr)
         assert written is not None
-        from restrict.model.expr import bind
-
         for n in range(1, 6):
-            for i in range(n):
-                assert Term(written).value(i, n) == bind(expr, i=i, n=n).value
+            assert [Term(written).value(i, n) == bind(expr, i=i, n=n).value for i in range(n)] == [True] * n
     assert term_text(parse("hash(i, 1) % 2", names)) is None
     assert reach([parse("i % 3 == 1", names)]) is not None
     assert reach([parse("i // 2", names)]) is None
@@ -313,29 +308,22 @@ def test_the_command_simulates_and_measures(tmp_path: Path) -> None:
 # Floating point: certified bounds against what float32 does, and the length from which on nothing is claimed.
 
 
-KINDS = {"float64": np.float64, "float32": np.float32}
-
-
 SLOWER = [pytest.param(name, marks=pytest.mark.slow) for name in ("induction-head", "dyck1-depth3", "tribes")]
 
 
 @pytest.mark.parametrize("name", ["flip-flop", "contains-one", *SLOWER])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", UNITS)
 @pytest.mark.parametrize("n", heavy_after([64, 8, 304], 1))
 def test_programs_are_exact_up_to_the_safe_length(name: str, kind: str, n: int) -> None:
     if (name, n) == ("induction-head", 304):
         pytest.skip("too wide")
     compiled = compile_program(load(name), n)
     words, everything = words_of(compiled, samples=12)
-    found = measure(compiled, words[:12], everything, dtype=KINDS[kind])
+    found = measure(compiled, words[:12], everything, dtype=np.dtype(kind).type)
     assert safe_length(compiled, kind) >= n
     assert found.wrong == 0
     assert found.error <= program_error(compiled, UNITS[kind]) <= 0.25
-    hard = run_batch(compiled.program.at(n), words[:12])
-    x = activations(compiled.soft, hard.values["token"], dtype=KINDS[kind])
-    for variable, block in compiled.blocks.items():
-        here = x[..., block.start : block.start + block.size]
-        assert np.array_equal(here, np.arange(block.size) == hard.values[variable][..., None])
+    exact_run(compiled, n, words[:12], kind)
 
 
 def test_the_bound_grows_and_is_the_exact_one_without_rounding() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from restrict.model.variables import MASKS
 from restrict.simulate import laws, lemmas_6_to_9
 from restrict.soft.models.evaluate import activations
 from restrict.soft.models.known import first, parity, random
-from restrict.soft.models.model import Positions, SoftHead, SoftLayer, SoftModel, visible
+from restrict.soft.models.model import Positions, SoftModel, visible
 from restrict.soft.models.terms import Term
 from tests.marks import heavy_after
 
@@ -32,14 +33,20 @@ def slow_weights(scores: list[int], law: str, seen: list[bool]) -> list[Fraction
     return out
 
 
-def off_winner(scores: list[Fraction], winner: int, scale: float) -> Fraction:
-    """The softmax weight off one position, to 60 digits."""
+def read_error(scores: list[Fraction], values: list[Fraction], winner: int, scale: float) -> Fraction:
+    """``|sum of weights times values - value at the winner|`` under softmax, to 60 digits."""
     with localcontext() as context:
         context.prec = 60
-        gaps = [Decimal((scores[winner] - s).numerator) / Decimal((scores[winner] - s).denominator) for s in scores]
-        terms = [(-g * Decimal(scale)).exp() for j, g in enumerate(gaps) if j != winner]
-        odds = sum(terms, Decimal(0))
-        return Fraction(odds / (1 + odds))
+        gaps, moves = (
+            [Decimal((y := x - row[winner]).numerator) / y.denominator for x in row] for row in (scores, values)
+        )
+        raised = [(gap * Decimal(scale)).exp() for gap in gaps]
+        return Fraction(abs(sum(map(mul, raised, moves), Decimal(0)) / sum(raised, Decimal(0))))
+
+
+def off_winner(scores: list[Fraction], winner: int, scale: float) -> Fraction:
+    """The softmax weight off one position."""
+    return read_error(scores, [Fraction(j != winner) for j in range(len(scores))], winner, scale)
 
 
 @pytest.mark.parametrize("law", ["leftmost", "rightmost", "average"])
@@ -70,7 +77,7 @@ def test_softmax_is_its_definition_and_tends_to_the_average_law() -> None:
 def test_masked_positions_get_no_weight_under_any_law(law: laws.Law, mask: str) -> None:
     n, values = 6, RNG.normal(size=(6, 3))
     scores, seen = RNG.normal(size=(6, 6)), visible(mask, np.arange(6), 6)
-    found = laws.attend(scores, values, law, seen=seen, scale=2.0)
+    found = laws.weights(scores, law, seen=seen, scale=2.0) @ values
     for i in range(n):
         places = np.flatnonzero(seen[i])
         if not len(places):
@@ -118,12 +125,8 @@ def test_a_model_under_every_law() -> None:
 
 def sharpened(model: SoftModel, scale: str) -> SoftModel:
     """The model with one scale for all heads."""
-
-    def one(head: SoftHead) -> SoftHead:
-        return replace(head, scale=Term(scale))
-
-    layers = tuple(SoftLayer(tuple(map(one, x.heads)), x.attention_bias, x.ffn) for x in model.layers)
-    return replace(model, layers=layers)
+    layers = [replace(x, heads=tuple(replace(head, scale=Term(scale)) for head in x.heads)) for x in model.layers]
+    return replace(model, layers=tuple(layers))
 
 
 @pytest.mark.parametrize("seeds", heavy_after((range(1), range(1, 6)), 1))
@@ -152,46 +155,23 @@ def test_the_three_facts_bound_what_softmax_loses(seed: int) -> None:
         flat = [Fraction(0) if j == winner else -gap - more[j] for j in range(n)]
         assert off_winner(flat, winner, scale) <= lemmas_6_to_9.gap_error(n - 1, gap, scale)
         line = [-gap * abs(j - winner) - (more[j] if j != winner else 0) for j in range(n)]
-        sides = 1 if winner in (0, n - 1) else 2
-        truth = off_winner(line, winner, scale)
-        assert truth <= lemmas_6_to_9.linear_gap_error(gap, scale, sides)
-        assert (
-            truth
-            <= lemmas_6_to_9.linear_gap_error(gap, scale, sides, n - 1)
-            <= lemmas_6_to_9.linear_gap_error(gap, scale)
-        )
+        of_line, sides = lemmas_6_to_9.linear_gap_error, 1 if winner in (0, n - 1) else 2
+        assert off_winner(line, winner, scale) <= of_line(gap, scale, sides, n - 1) <= of_line(gap, scale, sides)
+        assert of_line(gap, scale, sides) <= of_line(gap, scale)
         square = [Fraction(-((j - winner) ** 2)) for j in range(n)]
-        truth = off_winner(square, winner, scale)
-        assert truth <= lemmas_6_to_9.lookup_error(scale)
+        assert off_winner(square, winner, scale) <= lemmas_6_to_9.lookup_error(scale)
         values = [Fraction(int(rng.integers(-8, 9)), 8) for _ in range(n)]
         slope = max([abs(v - values[winner]) / abs(j - winner) for j, v in enumerate(values) if j != winner] or [0])
         assert read_error(square, values, winner, scale) <= lemmas_6_to_9.lookup_value_error(scale, slope)
 
 
-def read_error(scores: list[Fraction], values: list[Fraction], winner: int, scale: float) -> Fraction:
-    """``|sum of weights times values - value at the winner|``, to 60 digits."""
-    with localcontext() as context:
-        context.prec = 60
-        raised = [(Decimal(int(s)) * Decimal(scale)).exp() for s in scores]
-        total = sum(raised, Decimal(0))
-        moves = [Decimal((v - values[winner]).numerator) / (v - values[winner]).denominator for v in values]
-        moved = sum((r / total * m for r, m in zip(raised, moves, strict=True)), Decimal(0))
-        return Fraction(abs(moved))
-
-
 def test_the_bounds_are_sharp() -> None:
-    for others, gap, scale in ((1, 1, 3.0), (9, Fraction(1, 2), 8.0), (10**6, 2, 12.5)):
-        worst = [Fraction(0), -Fraction(gap)]
-        with localcontext() as context:
-            context.prec = 60
-            odds = others * (Decimal(worst[1].numerator) / worst[1].denominator * Decimal(scale)).exp()
-            truth = float(odds / (1 + odds))
+    for others, gap, scale in ((1, 1, 3.0), (9, Fraction(1, 2), 8.0), (10**4, 2, 12.5)):
+        truth = float(off_winner([Fraction(0), *[-Fraction(gap)] * others], 0, scale))
         assert truth <= lemmas_6_to_9.gap_error(others, gap, scale) <= truth * (1 + 1e-13)
-    long = [-Fraction(abs(j - 300)) for j in range(601)]
-    truth = float(off_winner(long, 300, 0.5))
+    truth = float(off_winner([-Fraction(abs(j - 300)) for j in range(601)], 300, 0.5))
     assert truth <= lemmas_6_to_9.linear_gap_error(1, 0.5) <= truth * (1 + 1e-12)
-    square = [-Fraction((j - 50) ** 2) for j in range(101)]
-    truth = float(off_winner(square, 50, 1.0))
+    truth = float(off_winner([-Fraction((j - 50) ** 2) for j in range(101)], 50, 1.0))
     assert truth <= lemmas_6_to_9.lookup_error(1.0) <= truth * 1.01
 
 

@@ -3,13 +3,16 @@
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import ModelError, NotEstablished, UsageError
+from restrict.languages.dyck import Dyck
 from restrict.simulate import laws, theorem26
 from restrict.simulate.floating import UNITS
 from restrict.simulate.lemma27 import rounding_width
@@ -17,10 +20,11 @@ from restrict.simulate.srasp.compiler import compile_program, compile_with_budge
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.measure import deviation
 from restrict.simulate.srasp.parser import parse
-from restrict.simulate.srasp.programs import BRACKETS, dyck, flip_flop, induction
+from restrict.simulate.srasp.programs import dyck, flip_flop, induction
 from restrict.simulate.srasp.source import load
 from restrict.simulate.srasp.syntax import SRaspProgram
 from restrict.soft.models.evaluate import logits
+from restrict.soft.models.known import first
 from restrict.soft.models.model import SoftModel
 from tests.commands import succeeded, typed
 from tests.marks import heavy_after
@@ -30,18 +34,6 @@ QUARTER = Fraction(1, 4)
 
 def accepts(program: SRaspProgram, word: Sequence[str]) -> bool:
     return bool(len(word)) and bool(run(program, word)[program.output][-1])
-
-
-def balanced(word: tuple[str, ...]) -> bool:
-    """Dyck, with a stack."""
-    stack: list[str] = []
-    closer = dict(BRACKETS)
-    for symbol in word:
-        if symbol in closer:
-            stack.append(closer[symbol])
-        elif not stack or stack.pop() != symbol:
-            return False
-    return not stack
 
 
 def hop(word: tuple[str, ...], at: int) -> int | None:
@@ -62,15 +54,15 @@ def softmax_agrees(program: SRaspProgram, words: np.ndarray) -> None:
     assert sharp.error <= QUARTER
     soft = budget.soften(model, sharp)
     for part in np.array_split(words, max(1, len(words) * n * model.width // 2**22)):
-        for kind, dtype in (("float64", np.float64), ("float32", np.float32)):
+        for kind, unit in UNITS.items():
             if soft.beyond(n, kind) is None:
-                off, found = deviation(soft, budget.raw, part, dtype=dtype)
-                assert off <= budget.deviation(n, sharp.scale, UNITS[kind])
+                off, found = deviation(soft, budget.raw, part, dtype=np.dtype(kind).type)
+                assert off <= budget.deviation(n, sharp.scale, unit)
                 assert np.array_equal(found, expected(program, part) - 0.5)  # truth values are exact
 
 
 def every_word(program: SRaspProgram, length: int) -> np.ndarray:
-    return np.array(list(itertools.product(range(len(program.alphabet)), repeat=length)), dtype=np.int64)
+    return all_words(len(program.alphabet), length)
 
 
 def hard_agrees(program: SRaspProgram, words: np.ndarray) -> None:
@@ -89,7 +81,7 @@ def test_dyck_in_s_rasp_and_by_softmax_is_dyck(k: int, most: int) -> None:
     program = parse(dyck(k))
     for length in range(1, most + 1):
         for word in itertools.product(program.alphabet, repeat=length):
-            assert accepts(program, word) == balanced(word)
+            assert accepts(program, word) == Dyck(k).contains(word)
     softmax_agrees(program, every_word(program, most))
     assert not accepts(program, [])
     with pytest.raises(UsageError):
@@ -97,15 +89,8 @@ def test_dyck_in_s_rasp_and_by_softmax_is_dyck(k: int, most: int) -> None:
 
 
 def near_dyck(rng: np.random.Generator, k: int, length: int) -> list[int]:
-    """A balanced word with sometimes one symbol changed; symbols are indices, left brackets are even."""
-    word: list[int] = []
-    stack: list[int] = []
-    while len(word) < length:
-        if stack and (len(stack) >= length - len(word) or rng.random() < 0.5):
-            word.append(stack.pop() + 1)
-        else:
-            stack.append(2 * int(rng.integers(k)))
-            word.append(stack[-1])
+    """The symbols' numbers of a balanced word with sometimes one symbol changed."""
+    word = [Dyck(k).alphabet.index(symbol) for symbol in Dyck(k).sample(length, rng)]
     if rng.random() < 0.5:
         word[int(rng.integers(length))] = int(rng.integers(2 * k))
     return word
@@ -159,34 +144,35 @@ CHEAP = ("majority", "leftmost", "strict")
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in PROGRAMS if name not in CHEAP]
 
 
+def agree_three_ways(program: SRaspProgram, length: int) -> None:
+    """The program, its hard transformer on all words of a length, and its softmax; and the gap."""
+    hard_agrees(program, every_word(program, length))
+    softmax_agrees(program, every_word(program, 5))
+    for n in (2, length):
+        gap = theorem26.gap_function(compile_program(program), n)
+        assert gap is None or gap >= gap_of(n)
+
+
 @pytest.mark.parametrize("name", [*CHEAP, *OTHERS])
 def test_programs_agree_three_ways(name: str) -> None:
     program = parse(f"alphabet: 0 1\n{PROGRAMS[name]}\noutput: out")
-    hard_agrees(program, every_word(program, 4))
-    for length in (1, 5):
-        softmax_agrees(program, every_word(program, length))
-    model = compile_program(program)
-    for n in (2, 4):
-        found = theorem26.gap_function(model, n)
-        assert found is None or found >= gap_of(n)
-
-
-def raw_and_logits(program: SRaspProgram, words: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
-    model, budget = compile_with_budget(program)
-    n = words.shape[1] + 1
-    return deviation(theorem26.by_softmax(model, theorem26.Sharpness(n, gap_of(n), scale, 1.0)), budget.raw, words)
+    agree_three_ways(program, 4)
+    softmax_agrees(program, every_word(program, 1))
 
 
 def test_the_temperature_is_confirmed_sharp_and_can_fail() -> None:
     for text, length in ((dyck(1), 7), (flip_flop(), 5), (induction(2), 6)):
         program = parse(text)
-        words, budget = every_word(program, length), compile_with_budget(program)[1]
+        words, (model, budget) = every_word(program, length), compile_with_budget(program)
         sharp = budget.sharpness(length + 1, QUARTER)
         assert budget.deviation(length + 1, sharp.scale * 0.8) > QUARTER
         assert budget.deviation(length + 1, sharp.scale * 2) < sharp.error
-        assert raw_and_logits(program, words, sharp.scale)[0] <= sharp.error
-        assert raw_and_logits(program, words, sharp.scale / 2)[0] > QUARTER  # within twice the smallest that works
-        assert not np.array_equal(raw_and_logits(program, words, 3.0)[1], expected(program, words) - 0.5)
+        scales = (sharp.scale, sharp.scale / 2, 3.0)
+        right, half, dull = (
+            deviation(theorem26.by_softmax(model, replace(sharp, scale=s)), budget.raw, words) for s in scales
+        )
+        assert half[0] > QUARTER >= sharp.error >= right[0]  # within twice the smallest that works
+        assert not np.array_equal(dull[1], expected(program, words) - 0.5)
         with pytest.raises(UsageError):
             budget.sharpness(8, Fraction(0))
 
@@ -196,17 +182,17 @@ def test_theorem_26_for_any_uniform_tieless_model() -> None:
     program = parse("alphabet: 0 1\nbefore(i) = rightmost [j < i, 1] Q_1(j) : 0\noutput: before")
     model, budget = compile_with_budget(program)
     words, gap = every_word(program, 6), gap_of(7)
+    assert theorem26.gap_function(model, 4) == gap_of(4)
     assert sum(h.uniform for layer in compile_program(parse(dyck(1))).layers for h in layer.heads) == 2
     sharp = theorem26.temperature(model, 7, gap, QUARTER)
     assert budget.sharpness(7, QUARTER).scale < sharp.scale
     assert theorem26.softmax_error(model, 7, gap, sharp.scale * 0.9) > QUARTER
     assert theorem26.softmax_error(model, 7, gap, sharp.scale * 2) < sharp.error <= QUARTER
-    for unit, dtype in ((2.0**-53, np.float64), (2.0**-24, np.float32)):
+    for kind, unit in UNITS.items():
         soft = theorem26.by_softmax(model, sharp)
-        found = logits(soft, soft.encode(words), dtype=dtype)[:, 1:, 0].astype(np.float64)
-        assert np.abs(found - (expected(program, words) - 0.5)).max() <= theorem26.softmax_error(
-            model, 7, gap, sharp.scale, unit
-        )
+        found = logits(soft, soft.encode(words), dtype=np.dtype(kind).type)[:, 1:, 0].astype(np.float64)
+        off = np.abs(found - (expected(program, words) - 0.5)).max()
+        assert off <= theorem26.softmax_error(model, 7, gap, sharp.scale, unit)
         safe = theorem26.safe_length(model, sharp, unit)
         assert 0 < safe <= 7
         assert theorem26.softmax_error(model, safe, gap, sharp.scale, unit) < 0.5
@@ -214,9 +200,8 @@ def test_theorem_26_for_any_uniform_tieless_model() -> None:
         theorem26.temperature(model, 8, Fraction(0), QUARTER)
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32"])
+@pytest.mark.parametrize("kind", UNITS)
 def test_rounding_is_within_its_bound(kind: str) -> None:
-    dtype = np.float64 if kind == "float64" else np.float32
     for text, n in ((dyck(1), 20), (flip_flop(), 200), (dyck(2), 20), (induction(2), 40)):
         program = parse(text)
         model, budget = compile_with_budget(program)
@@ -224,7 +209,7 @@ def test_rounding_is_within_its_bound(kind: str) -> None:
         words = np.random.default_rng(n).integers(0, len(program.alphabet), (12, n - 1))
         soft = budget.soften(model, sharp)
         assert soft.certified[kind] == n
-        off, found = deviation(soft, budget.raw, words, dtype=dtype)
+        off, found = deviation(soft, budget.raw, words, dtype=np.dtype(kind).type)
         assert off <= budget.deviation(n, sharp.scale, UNITS[kind]) < 0.25
         assert np.array_equal(found, expected(program, words) - 0.5)
     sharp = budget.sharpness(10_000, Fraction(1, 5))
@@ -261,8 +246,6 @@ def test_the_temperature_grows_as_n() -> None:
 
 
 def test_a_tie_is_found() -> None:
-    from restrict.soft.models.known import first
-
     with pytest.raises(NotEstablished, match="tie"):
         theorem26.gap_function(first(), 4)
 
@@ -294,13 +277,11 @@ def test_errors_point_at_the_column(line: str, column: int, reason: str) -> None
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "needs 'alphabet"),
-        ("x(i) = 1", "first line"),
-        ("alphabet: a a\noutput: x", "different symbols"),
+        ("", "needs 'alphabet"), ("x(i) = 1", "first line"), ("alphabet: a a\noutput: x", "different symbols"),
         ("alphabet: a\nx(i) = pos(i)\noutput: x", "no vector of truth values"),
         ("alphabet: a\nx(i) = Q_a(i)\nx(i) = Q_a(i)\noutput: x", "defined already"),
     ],
-)
+)  # fmt: skip
 def test_malformed_programs_are_refused(text: str, reason: str) -> None:
     with pytest.raises(ModelError, match=reason):
         parse(text)
@@ -322,11 +303,10 @@ def test_what_does_not_compile_is_named(body: str, reason: str) -> None:
 
 
 def test_the_rounding_width_is_the_least_of_lemma_27() -> None:
-    for bits in (1, 4, 10):
-        for layers in (1, 2, 5):
-            width = rounding_width(bits, layers)
-            assert (2 * width) ** layers >= 2**bits
-            assert width == 1 or (2 * (width - 1)) ** layers < 2**bits
+    for bits, layers in itertools.product((1, 4, 10), (1, 2, 5)):
+        width = rounding_width(bits, layers)
+        assert (2 * width) ** layers >= 2**bits
+        assert width == 1 or (2 * (width - 1)) ** layers < 2**bits
     assert rounding_width(20, 2) == 512
     with pytest.raises(UsageError):
         rounding_width(0, 1)
@@ -369,8 +349,4 @@ def random_program(rng: np.random.Generator) -> SRaspProgram:
 def test_random_programs_agree_three_ways(count: int) -> None:
     rng = np.random.default_rng(count)
     for _ in range(count):
-        program = random_program(rng)
-        hard_agrees(program, every_word(program, 3))
-        softmax_agrees(program, every_word(program, 5))
-        gap = theorem26.gap_function(compile_program(program), 3)
-        assert gap is None or gap >= gap_of(3)
+        agree_three_ways(random_program(rng), 3)

@@ -3,6 +3,8 @@
 import itertools
 import random
 import re
+from collections import Counter
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -13,24 +15,17 @@ from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.export import exported, to_dot, to_hoa, to_smv
 from restrict.languages.monoid import star_free
 from restrict.languages.source import language
-from restrict.languages.varieties import CLASSES, Monoid, spelt, varieties
+from restrict.languages.varieties import CLASSES, Monoid, Varieties, spelt, varieties
 from restrict.logic import parse
 from restrict.logic.ltlf import atoms, to_ltlf2dfa
 from restrict.logic.semantics import evaluate_tokens
 from tests.commands import failed, succeeded, typed
+from tests.marks import heavy_after
 
 
-def of(spec: str) -> dict[str, bool | None]:
+def of(found: Varieties) -> dict[str, bool | None]:
     """The classes of a language, by name."""
-    dfa = language(spec).dfa
-    return {each.name: each.holds for each in varieties(dfa, star_free(dfa)).classes}
-
-
-def depth(spec: str) -> tuple[int | None, int | None]:
-    """The bounds on its dot-depth."""
-    dfa = language(spec).dfa
-    found = varieties(dfa, star_free(dfa))
-    return found.least, found.most
+    return {each.name: each.holds for each in found.classes}
 
 
 @pytest.mark.parametrize(
@@ -49,9 +44,11 @@ def test_known_languages_are_in_their_least_class(
     spec: str, least_class: str | None, dot_depth: tuple[int | None, int | None]
 ) -> None:
     """Dyck words of depth d have dot-depth d (Brzozowski and Knast 1978); the others are textbook examples."""
-    found = of(spec)
+    dfa = language(spec).dfa
+    classes = varieties(dfa, star_free(dfa))
+    found = of(classes)
     assert next((name for name in CLASSES if found[name]), None) == least_class
-    assert depth(spec) == dot_depth
+    assert (classes.least, classes.most) == dot_depth
     order = ["J-trivial", "R-trivial", "DA", "star-free"]
     assert all(not found[a] or found[b] for a, b in itertools.pairwise(order))
 
@@ -77,23 +74,14 @@ def by_definition(dfa: Dfa) -> dict[str, bool]:
     omega = [monoid.power(m) for m in every]
     semigroup = sorted({times[x][y] for x in every for y in monoid.right[0]})
 
-    def right_ideal(m: int) -> frozenset[int]:
-        return frozenset(times[m])
-
-    def ideal(m: int) -> frozenset[int]:
-        return frozenset(times[x][k] for x in every for k in times[m])
+    def product(*parts: int) -> int:
+        return reduce(lambda x, y: times[x][y], parts)
 
     def da(x: int, y: int, z: int) -> bool:
-        e = omega[times[times[x][y]][z]]
-        return times[times[e][y]][e] == e
+        e = omega[product(x, y, z)]
+        return product(e, y, e) == e
 
     def knast(e: int, f: int, p: int, q: int, r: int, s: int) -> bool:
-        def product(*parts: int) -> int:
-            out = parts[0]
-            for part in parts[1:]:
-                out = times[out][part]
-            return out
-
         left, right = omega[product(e, p, f, q, e)], omega[product(e, r, f, s, e)]
         return product(left, e, p, f, s, e, right) == product(left, right)
 
@@ -104,39 +92,29 @@ def by_definition(dfa: Dfa) -> dict[str, bool]:
         reach = {q: seen.union(*(reach[p] for p in seen)) for q, seen in reach.items()}
     return {
         "finite or cofinite": all(q not in reach[q] for q in words) and dfa.states - len(words) == 1,
-        "R-trivial": len({right_ideal(m) for m in every}) == len(times),
-        "J-trivial": len({ideal(m) for m in every}) == len(times),
+        "R-trivial": len({frozenset(times[m]) for m in every}) == len(times),
+        "J-trivial": len({frozenset(times[x][k] for x in every for k in times[m]) for m in every}) == len(times),
         "DA": all(da(*xyz) for xyz in itertools.product(every, repeat=3)),
         "dot-depth at most 1": all(
-            knast(e, f, *pqrs)
-            for e in idempotents
-            for f in idempotents
-            for pqrs in itertools.product(semigroup, repeat=4)
+            knast(*efpqrs) for efpqrs in itertools.product(idempotents, idempotents, *[semigroup] * 4)
         ),
         "star-free": all(times[omega[m]][m] == omega[m] for m in every),
     }
 
 
-def check_random(first: int, last: int) -> dict[str, int]:
-    """Compare random automata whose monoid is small; how many are in each class."""
-    counts = dict.fromkeys((*CLASSES, "all"), 0)
-    for seed in range(first, last):
+@pytest.mark.parametrize("seeds", heavy_after((range(160), range(1000, 6000)), 1))
+def test_random_automata_are_in_the_classes_of_the_definitions(seeds: range) -> None:
+    """Those whose monoid is small."""
+    counts = Counter[str]()
+    for seed in seeds:
         dfa = random_dfa(seed)
         monoid = Monoid.of(dfa)
         if monoid is None or len(monoid.maps) > 9:
             continue
-        found = {each.name: each.holds for each in varieties(dfa, star_free(dfa)).classes}
+        found = of(varieties(dfa, star_free(dfa)))
         assert found == by_definition(dfa), seed
-        counts["all"] += 1
-        for name in CLASSES:
-            counts[name] += bool(found[name])
-    return counts
-
-
-@pytest.mark.parametrize(("first", "last"), [(0, 160), pytest.param(1000, 6000, marks=pytest.mark.slow)])
-def test_random_automata_are_in_the_classes_of_the_definitions(first: int, last: int) -> None:
-    counts = check_random(first, last)
-    assert counts["all"] > 0.3 * (last - first)
+        counts.update(["all", *(name for name in CLASSES if found[name])])
+    assert counts["all"] > 0.3 * len(seeds)
     assert all(0 < counts[name] < counts["all"] for name in CLASSES), counts
 
 
@@ -154,7 +132,7 @@ def test_a_witness_against_a_partial_order_goes_round() -> None:
 def test_a_large_monoid_is_unknown_and_a_partial_order_is_known_all_the_same() -> None:
     rng = np.random.default_rng(0)
     dfa = minimal("abc", rng.integers(0, 40, (40, 3)).tolist(), 0, range(7))
-    found = {each.name: each.holds for each in varieties(dfa, None).classes}
+    found = of(varieties(dfa, None))
     assert found["DA"] is found["dot-depth at most 1"] is None
     assert found["R-trivial"] is False
     assert spelt(("ab", "c")) == "ab c"
@@ -178,26 +156,20 @@ def hoa_accepts(text: str, word: list[str]) -> bool:
     at = 0
     for letter in [*word, None, None]:
         true = set() if letter is None else {"alive", letter}
-        fits = [
-            to for label, to in moves[at] if all((names[int(p.strip("!"))] in true) != p.startswith("!") for p in label)
-        ]
+        fits = [to for signs, to in moves[at] if all((names[int(p.strip("!"))] in true) != ("!" in p) for p in signs)]
         if not fits:
             return False
-        assert len(fits) == 1
-        at = fits[0]
+        (at,) = fits
     return at in accepting
 
 
 def smv_accepts(text: str, word: list[int]) -> bool:
     """A word of symbol numbers on the text of an SMV module."""
-    at = 0
+    at, moves = "0", re.findall(r"state = (\d+) & letter in \{([^}]*)\} : (\d+);", text)
     for a in word:
-        for q, letters, to in re.findall(r"state = (\d+) & letter in \{([^}]*)\} : (\d+);", text):
-            if int(q) == at and f"s{a}" in letters.split(", "):
-                at = int(to)
-                break
+        at = next((to for q, letters, to in moves if q == at and f"s{a}" in letters.split(", ")), at)
     final = re.search(r"state in \{([\d, ]*)\}", text)
-    return final is not None and str(at) in final[1].split(", ")
+    return final is not None and at in final[1].split(", ")
 
 
 def test_exported_automata_accept_the_same_words() -> None:

@@ -6,13 +6,14 @@ exact fractions. It shares nothing with the importer.
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 
 HEAD = """import numpy as np
@@ -86,67 +87,51 @@ class Member(str):
     __repr__ = str.__str__
 
 
-class Rows(list[list[Fraction]]):
-    """A frame of weights, one row per position."""
+class Rows(np.ndarray):
+    """A frame of weights: fractions, shape (positions, classes)."""
 
     def mul(self, numbers: list[int], axis: int) -> "Rows":
         """Row by row."""
-        return Rows([w * m for w in row] for row, m in zip(self, numbers, strict=True))
+        return self * np.array(numbers)[:, None]
 
     def reset_index(self) -> "Rows":
         """The same rows."""
         return self
 
 
-class Classes(list[str]):
-    """An array of class names."""
+class Rowwise:
+    """What a frame's ``loc`` finds by a list of keys."""
 
-    def __getitem__(self, index: Any) -> Any:
-        return Classes([list(self)[t] for t in index]) if isinstance(index, list) else super().__getitem__(index)
+    def __init__(self, found: Callable[[list[Any]], Any]) -> None:
+        self.found = found
 
-    def tolist(self) -> list[str]:
-        """As a list."""
-        return list(self)
+    def __getitem__(self, keys: list[Any]) -> Any:
+        return self.found(keys)
 
 
 def pandas(path: Path) -> SimpleNamespace:
-    """Just enough of pandas for `run`, with exact sums."""
-    with path.open() as file:
-        header, *lines = csv.reader(file)
+    """Just enough of pandas for `run`, with exact sums; a table of embeddings is a column by name."""
+    header, *lines = csv.reader(path.read_text().splitlines())
     table = {(f, v): [Fraction(w) for w in weights] for f, v, *weights in lines}
-
-    class Loc:
-        def __getitem__(self, keys: list[tuple[str, str]]) -> Rows:
-            return Rows(table[key] for key in keys)
+    weights = Rowwise(lambda keys: np.array([table[key] for key in keys], dtype=object).view(Rows))
+    columns = SimpleNamespace(to_numpy=lambda: np.array(header[2:], dtype=object))
+    embeddings = path.with_name(path.name.replace("_weights", "_embeddings"))
+    rows = (
+        {row["word"]: row for row in csv.DictReader(embeddings.read_text().splitlines())} if embeddings.exists() else {}
+    )
+    words = Rowwise(
+        lambda tokens: {name: [int(rows[t][name]) for t in tokens] for name in rows[tokens[0]] if name != "word"}
+    )
 
     def concat(frames: list[Rows]) -> SimpleNamespace:
-        sums = [[sum(column, Fraction(0)) for column in zip(*rows, strict=True)] for rows in zip(*frames, strict=True)]
-        array = SimpleNamespace(argmax=lambda axis: [row.index(max(row)) for row in sums])
-        total = SimpleNamespace(to_numpy=lambda: array)
+        total = SimpleNamespace(to_numpy=lambda: sum(frames[1:], frames[0]))
         return SimpleNamespace(groupby=lambda level: SimpleNamespace(sum=lambda numeric_only: total))
 
-    columns = SimpleNamespace(to_numpy=lambda: Classes(header[2:]))
-    frame = SimpleNamespace(loc=Loc(), columns=columns)
-
     def read_csv(*_: Any, index_col: Any = None, **__: Any) -> SimpleNamespace:
+        frame = SimpleNamespace(loc=weights, columns=columns)
         return frame if index_col is not None else SimpleNamespace(set_index=lambda _: SimpleNamespace(loc=words))
 
-    words = Words(path.with_name(path.name.replace("_weights", "_embeddings")))
     return SimpleNamespace(read_csv=read_csv, concat=concat)
-
-
-class Words:
-    """The rows of a table of embeddings, by word."""
-
-    def __init__(self, path: Path) -> None:
-        self.rows: dict[str, dict[str, str]] = {}
-        if path.exists():
-            with path.open() as file:
-                self.rows = {row["word"]: row for row in csv.DictReader(file)}
-
-    def __getitem__(self, tokens: list[str]) -> Any:
-        rows = [self.rows[token] for token in tokens]
-        return {name: [int(row[name]) for row in rows] for name in rows[0] if name != "word"}
 
 
 def answers(path: Path, weights: Path, rule: str) -> Any:
@@ -155,19 +140,20 @@ def answers(path: Path, weights: Path, rule: str) -> Any:
     if rule == "trained":
         assert TRAINED in text
         text = text.replace(TRAINED, "len(keys) if j == i else abs(i - j)")
-    space: dict[str, Any] = {}
-    for name in re.findall(r"^from words import (.*)$", text, re.MULTILINE):
-        for enum in name.split(", "):
-            space[enum] = _enumeration(enum)
+    # The members of an enumeration print as they are named in the weights.
+    space = {enum: Enum(enum, {f"V{t:02}": t for t in range(40)}) for enum in re.findall(r"\bEmb\d\b", text)}
     text = re.sub(r"^from words import .*\n", "", text, flags=re.MULTILINE)
     exec(text.replace("import numpy as np\nimport pandas as pd\n", ""), space)
     space["pd"] = pandas(weights)
     return space["run"]
 
 
-def _enumeration(name: str) -> Any:
-    """An enumeration whose members print as they are named in the weights."""
-    return Enum(name, {f"V{t:02}": t for t in range(40)})
+def branches(cases: Iterable[tuple[str, str]]) -> str:
+    """The branches of a function: tests and what they return."""
+    return "".join(
+        f"        {'elif' if at else 'if'} {test}:\n            return {answer}\n"
+        for at, (test, answer) in enumerate(cases)
+    )
 
 
 def write_program(
@@ -222,14 +208,8 @@ def write_program(
             for value in values[q]:
                 if value != "<pad>" and below(8):
                     groups.setdefault(pick(values[k]), []).append(value)
-            chain = (
-                "".join(
-                    f"        {'elif' if t else 'if'} qq in {{{', '.join(map(repr, g))}}}:\n"
-                    f"            return kk == {w!r}\n"
-                    for t, (w, g) in enumerate(groups.items())
-                )
-                or f"        if qq in {{{values[q][0]!r}}}:\n            return kk == {values[k][0]!r}\n"
-            )
+            groups = groups or {values[k][0]: [values[q][0]]}
+            chain = branches((f"qq in {{{', '.join(map(repr, g))}}}", f"kk == {w!r}") for w, g in groups.items())
             parts.append(
                 f"\n    # {name} ######\n    def predicate_{at}(qq, kk):\n{chain}\n"
                 f"    attn_0_{at}_pattern = select_closest({k}, {q}, predicate_{at})\n"
@@ -238,18 +218,16 @@ def write_program(
             values[name] = values[v]
         else:
             args = [pick(list(values)) for _ in range(1 + below(2))]
-            name, formals = f"mlp_0_{at}_outputs", ["aa", "bb"][: len(args)]
-            key = f"({', '.join(formals)})" if len(args) > 1 else formals[0]
-            chain = ""
-            for t in range(below(3)):
-                cases = [tuple(pick(values[a]) for a in args) for _ in range(1 + below(4))]
-                members = ", ".join(repr(c if len(args) > 1 else c[0]) for c in cases)
-                chain += f"        {'elif' if t else 'if'} key in {{{members}}}:\n            return {below(4)}\n"
-            loop = f"zip({', '.join(args)})" if len(args) > 1 else args[0]
-            ks = ", ".join(f"k{t}" for t in range(len(args)))
+            name, single = f"mlp_0_{at}_outputs", len(args) == 1
+            cases = []
+            for _ in range(below(3)):
+                points = [tuple(pick(values[a]) for a in args) for _ in range(1 + below(4))]
+                members = ", ".join(repr(p[0] if single else p) for p in points)
+                cases.append((f"key in {{{members}}}", str(below(4))))
+            formals, key, ks = ("aa", "aa", "k0") if single else ("aa, bb", "(aa, bb)", "k0, k1")
             parts.append(
-                f"\n    def mlp_{at}({', '.join(formals)}):\n        key = {key}\n{chain}        return {below(4)}\n\n"
-                f"    {name} = [mlp_{at}({ks}) for {ks} in {loop}]\n"
+                f"\n    def mlp_{at}({formals}):\n        key = {key}\n{branches(cases)}        return {below(4)}\n\n"
+                f"    {name} = [mlp_{at}({ks}) for {ks} in {args[0] if single else f'zip({args[0]}, {args[1]})'}]\n"
             )
             values[name] = [0, 1, 2, 3]
         parts.append(

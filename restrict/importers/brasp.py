@@ -12,7 +12,7 @@ from pathlib import Path
 
 from restrict.base.errors import ResourceLimit
 from restrict.checker.rules import RESERVED
-from restrict.importers.brasp_text import Atom, Attend, Brasp, Constant, Definition, Formula, Operation, applied, parse
+from restrict.importers.brasp_text import APPLIED, Atom, Attend, Brasp, Constant, Definition, Formula, Operation, parse
 from restrict.importers.common import Imported, finish
 from restrict.model import document
 
@@ -102,23 +102,20 @@ class _Build:
             free, count = f"{name}_{count if count > 1 else ''}", count + 1
         return free
 
-    def add(self, name: str, args: Sequence[str], domain: int, text: str) -> str:
-        """A map under a free name."""
+    def helper(self, name: str) -> str:
+        """A free name."""
         name = self._free(name, self.taken)
         self.taken.add(name)
-        self.variables.append(document.mapped(name, args, domain, text))
         return name
 
-    def define(self, d: Definition) -> None:
-        rule = d.rule
-        if isinstance(rule, Attend):
-            self._attend(d, rule)
-            return
-        text, _, reads = self.text(rule, d.name, {})
-        self._vector(d, sorted(reads), text)
+    def add(self, name: str, args: Sequence[str], domain: int, text: str) -> str:
+        """A map under a free name."""
+        self.variables.append(document.mapped(self.helper(name), args, domain, text))
+        return str(self.variables[-1]["name"])
 
-    def _vector(self, d: Definition, args: list[str], text: str) -> None:
-        self.variables.append(document.mapped(self.names[d.name], args, 2, text))
+    def define(self, d: Definition) -> None:
+        text, _, reads = self._attend(d, d.rule) if isinstance(d.rule, Attend) else self.text(d.rule, d.name, {})
+        self.variables.append(document.mapped(self.names[d.name], sorted(reads), 2, text))
 
     def own(self, atom: Atom) -> tuple[str, str]:
         """An atom at the position itself: its expression and the variable that it reads."""
@@ -159,7 +156,7 @@ class _Build:
 
     # ------------------------------------------------------------ attention
 
-    def _attend(self, d: Definition, rule: Attend) -> None:
+    def _attend(self, d: Definition, rule: Attend) -> Text:
         place = f"{self.program.path}:{d.line}: {d.name}"
         at_j = _atoms((rule.score, rule.value), "j")
         at_i = _atoms((rule.score,), "i")
@@ -172,19 +169,17 @@ class _Build:
         score = [[_truth(rule.score, queries, u, keys, w) for w in range(keys.size)] for u in range(queries.size)]
         rows = document.table(["q", "k"], score) if at_i else document.table(["k"], score[0])
         strict = rule.mask.startswith("strict")
-        head = self._free(f"{d.name}_head", self.taken)
-        self.taken.add(head)
-        made = document.head(
+        head = self.helper(f"{d.name}_head")
+        self.variables.append(document.head(
             head, **({"query": queries.name} if at_i else {}), key=keys.name, value=keys.name, score=rows,
             mask=rule.mask, ties=rule.ties, domain=keys.size + strict, default=keys.size if strict else 0,
-        )  # fmt: skip
-        self.variables.append(made)
+        ))  # fmt: skip
         brought = {atom: (keys.read[atom].text(head, keys.size), head) for atom in at_j}
         score_text, value, default = (self.text(f, d.name, brought) for f in (rule.score, rule.value, rule.default))
         seen = [f"{head} != {keys.size}"] if strict else []
         found = " and ".join([*seen, *([] if score_text[0] == "1" else [score_text[0]])]) or "1"
         reads = score_text[2] | value[2] | default[2] | ({head} if strict else frozenset())
-        self._vector(d, sorted(reads), f"{value[0]} if {found} else {default[0]}")
+        return f"{value[0]} if {found} else {default[0]}", 0, reads
 
     def pack(self, atoms: list[Atom], name: str, place: str) -> _Pack:
         """One variable that holds all atoms: a vector itself, the token, or a map that packs bits."""
@@ -232,4 +227,4 @@ def _truth(formula: Formula, queries: _Pack, u: int, keys: _Pack, w: int) -> int
     if isinstance(formula, Atom):
         pack, value = (queries, u) if formula.index == "i" else (keys, w)
         return pack.read[formula].of(value)
-    return int(applied(formula.op, [bool(_truth(p, queries, u, keys, w)) for p in formula.parts]))
+    return int(APPLIED[formula.op]([bool(_truth(p, queries, u, keys, w)) for p in formula.parts]))

@@ -9,7 +9,7 @@ which is ``V(i,j)`` for the leftmost (or rightmost) ``j`` where the mask ``M`` a
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -80,20 +80,11 @@ class Brasp:
     every: bool
 
 
-def applied(op: str, values: Sequence[bool]) -> bool:
-    """An operation on the truth values of its parts."""
-    match op:
-        case "not":
-            return not values[0]
-        case "and":
-            return all(values)
-        case "or":
-            return any(values)
-        case "xor":
-            return values[0] != values[1]
-        case "iff":
-            return values[0] == values[1]
-    return not values[0] or values[1]
+APPLIED: dict[str, Callable[[Sequence[bool]], bool]] = {
+    "not": lambda v: not v[0], "and": all, "or": any, "xor": lambda v: v[0] != v[1], "iff": lambda v: v[0] == v[1],
+    "implies": lambda v: not v[0] or v[1],
+}  # fmt: skip
+"""An operation on the truth values of its parts."""
 
 
 # ---------------------------------------------------------------- the text
@@ -184,12 +175,11 @@ class _Line(Operators[Formula]):
             unit = self.formula(self.indices)
             self.expect(")")
         else:
-            unit = self._vector(token, self.indices)
+            unit = self._vector(token)
         return Operation("not", (unit,)) if negations % 2 else unit
 
-    def _vector(self, token: str, indices: str) -> Atom:
-        counting = COUNTING.fullmatch(token)
-        if counting and token not in self.known and token not in KEYWORDS:
+    def _vector(self, token: str) -> Atom:
+        if COUNTING.fullmatch(token) and token not in self.known and token not in KEYWORDS:
             self.counts(token)
         symbol = token.startswith("Q_")
         name = token[2:].strip('"') if symbol else token
@@ -201,8 +191,8 @@ class _Line(Operators[Formula]):
             self.deny(f"the vector {quote(name)} is not defined above this line")
         self.expect("(")
         index = self.step().text
-        if index not in ("i", "j") or index not in indices:
-            allowed = "(i)" if indices == "i" else "(i) or (j)"
+        if index not in ("i", "j") or index not in self.indices:
+            allowed = "(i)" if self.indices == "i" else "(i) or (j)"
             self.deny(f"{token} must be read at {allowed} here, not {quote(index)}")
         self.expect(")")
         return Atom(name, "i" if index == "i" else "j", symbol)

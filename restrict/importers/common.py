@@ -67,14 +67,9 @@ class Imported:
         """
         model = self.model
         return {
-            "file": str(place),
-            "name": model.name,
-            "sha256": model.digest,
-            "alphabet": list(model.alphabet),
-            "variables": len(model.variables),
-            "output": model.output.position,
-            "notes": list(self.notes),
-        }
+            "file": str(place), "name": model.name, "sha256": model.digest, "alphabet": list(model.alphabet),
+            "variables": len(model.variables), "output": model.output.position, "notes": list(self.notes),
+        }  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Imported({self.model!r}, {len(self.notes)} notes)"

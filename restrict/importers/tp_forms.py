@@ -55,12 +55,11 @@ def match(pattern: ast.AST, node: object, found: dict[str, object]) -> bool:
             return bool(found[hole] == got)
         found[hole] = got
         return isinstance(got, str) if hole[0] == "$" else anything or isinstance(node, ast.Name)
-    if type(pattern) is not type(node):
-        return False
-    for name, part in ast.iter_fields(pattern):
-        if name not in ("ctx", "type_comment", "kind") and not _match_part(part, getattr(node, name), found):
-            return False
-    return True
+    return type(pattern) is type(node) and all(
+        _match_part(part, getattr(node, name), found)
+        for name, part in ast.iter_fields(pattern)
+        if name not in ("ctx", "type_comment", "kind")
+    )
 
 
 def _hole(pattern: ast.AST) -> str | None:

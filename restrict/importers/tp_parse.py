@@ -10,6 +10,7 @@ of ``if`` over sets of constants; anything else is refused with its line.
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,13 +100,11 @@ def _call(reader: Reader, node: ast.Expr) -> tuple[str, ...]:
     """The tokens of ``print(run([...]))``."""
     found: dict[str, Any] = {}
     match(Line.CALL, node, found)
-    try:
+    with suppress(ValueError, TypeError, RecursionError):
         tokens = ast.literal_eval(found["XX"])
-    except (ValueError, TypeError, RecursionError):
-        tokens = None
-    if not isinstance(tokens, list) or not all(isinstance(t, str) for t in tokens):
-        reader.fail(node, "run is not called with a list of strings")
-    return tuple(tokens)
+        if isinstance(tokens, list) and all(isinstance(t, str) for t in tokens):
+            return tuple(tokens)
+    reader.fail(node, "run is not called with a list of strings")
 
 
 def _examples(reader: Reader, node: ast.stmt) -> list[Example]:

@@ -325,10 +325,7 @@ class _Build:
 
     def _occurs(self, token: int, i: int) -> bool:
         """Whether a symbol can stand at a position; the markers have their places."""
-        letters, start = len(self.source.alphabet), self.source.start_marker is not None
-        if token < letters:
-            return not (start and i == 0)
-        return (i == 0) if start and token == letters else not (start and i == 0)
+        return self.source.start_marker is None or (token == len(self.source.alphabet)) == (i == 0)
 
     def _some(self, i: int) -> int:
         """A symbol that can stand at ``i``."""

@@ -13,6 +13,7 @@ right to left. So the maximum is a longest walk over pairs (state, set), an exac
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from restrict.languages.protocol import Language, the_language
 from restrict.languages.regular import Regular
 from restrict.languages.shuffle import ShuffleDyck
 from restrict.languages.subset import bits, images, repeated
-from restrict.languages.varieties import Varieties, varieties
+from restrict.languages.varieties import varieties
 from restrict.languages.walk import breadth_first
 from restrict.model.restriction import Restriction
 
@@ -59,35 +60,21 @@ def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:
         UsageError: not a language, a negative length, or a pre-restriction of another length.
     """
     the_language(language)
-    aperiodic = _try(lambda: star_free(language.dfa)) if isinstance(language, Regular) else _known_not_regular(language)
-    return Facts(
-        language,
-        n,
-        pre,
-        _try(lambda: language.forcing_cost(n, True, pre)),
-        _try(lambda: language.forcing_cost(n, False, pre)),
-        _try(lambda: growth(language, True)),
-        _try(lambda: growth(language, False)),
-        aperiodic,
-        _circuits(language, aperiodic),
-        _try(lambda: sensitivity(language, n)),
-        classes(language, aperiodic),
-    )
-
-
-def classes(language: Language, aperiodic: Aperiodicity | Unknown | None) -> Varieties | None:
-    """The finer classes of a regular language; None for another one. ``aperiodic``: what is known of star-freeness."""
-    if not isinstance(language, Regular):
-        return None
-    return varieties(language.dfa, aperiodic if isinstance(aperiodic, Aperiodicity) else None)
-
-
-def _circuits(language: Language, found: Aperiodicity | Unknown | None) -> Aperiodicity | Unknown | None:
-    if not isinstance(language, Regular):
-        return None
-    if isinstance(found, Aperiodicity) and found.aperiodic:
-        return Aperiodicity(True, "as a star-free language")
-    return _try(lambda: quasi_aperiodic(language.dfa))
+    aperiodic: Aperiodicity | Unknown | None = _known_not_regular(language)
+    circuits: Aperiodicity | Unknown | None = None
+    classes = None
+    if isinstance(language, Regular):
+        aperiodic = _try(partial(star_free, language.dfa))
+        known = aperiodic if isinstance(aperiodic, Aperiodicity) else None
+        if known is not None and known.aperiodic:
+            circuits = Aperiodicity(True, "as a star-free language")
+        else:
+            circuits = _try(partial(quasi_aperiodic, language.dfa))
+        classes = varieties(language.dfa, known)
+    into, out = (_try(partial(language.forcing_cost, n, member, pre)) for member in (True, False))
+    grows_in, grows_out = (_try(partial(growth, language, member)) for member in (True, False))
+    most = _try(partial(sensitivity, language, n))
+    return Facts(language, n, pre, into, out, grows_in, grows_out, aperiodic, circuits, most, classes)
 
 
 def _try(question: Callable[[], T]) -> T | Unknown:
@@ -112,17 +99,18 @@ def growth(language: Language, member: bool) -> Growth:
     lengths and without a pre-restriction."""
     if isinstance(language, Regular):
         return regular_growth(language.dfa, member)
-    proof = "closed form"
+    cases: tuple[Case, ...] = ()
     if isinstance(language, Majority):
-        return Growth((Case("linear", rate=Fraction(1, 2)),), proof)
-    if isinstance(language, Palindromes):
-        if len(language.letters) == 1:
-            return Growth((Case("constant", 0) if member else NONE,), proof)
-        return Growth((FULL if member else Case("constant", 2),), proof)
-    if isinstance(language, AnBn | Dyck | ShuffleDyck):
-        even, odd = (FULL, NONE) if member else (Case("constant", 1), Case("constant", 0))
-        return Growth((even, odd), proof)
-    raise ResourceLimit("the growth is not known: it is decided for regular languages and closed forms only")
+        cases = (Case("linear", rate=Fraction(1, 2)),)
+    elif isinstance(language, Palindromes) and len(language.letters) == 1:
+        cases = (Case("constant", 0) if member else NONE,)
+    elif isinstance(language, Palindromes):
+        cases = (FULL if member else Case("constant", 2),)
+    elif isinstance(language, AnBn | Dyck | ShuffleDyck):
+        cases = (FULL, NONE) if member else (Case("constant", 1), Case("constant", 0))
+    else:
+        raise ResourceLimit("the growth is not known: it is decided for regular languages and closed forms only")
+    return Growth(cases, "closed form")
 
 
 def sensitivity(language: Language, n: int) -> int:
@@ -141,10 +129,7 @@ def sensitivity(language: Language, n: int) -> int:
         return n if n % 2 == 0 else 0
     if isinstance(language, Palindromes):
         return n // 2 * 2 if len(language.letters) > 1 else 0
-    found = by_enumeration(language, n)
-    if found is None:
-        raise ResourceLimit("the sensitivity is not known: too many words to enumerate")
-    return found
+    return by_enumeration(language, n)
 
 
 def _reversed_sets(dfa: Dfa) -> tuple[list[int], list[list[int]]]:
@@ -166,13 +151,10 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
     if n * size * len(dfa.alphabet) > MAX_STEPS:
         raise ResourceLimit(f"the sensitivity is not known: {n} positions times {size} pairs are over the limit")
     accepted = np.array([[s >> q & 1 for s in sets] for q in range(dfa.states)], dtype=np.bool_)  # [state, set]
-    moves = []
-    for a in range(len(dfa.alphabet)):
-        here = accepted[dfa.table[a]]
-        pivotal = np.zeros_like(here)
-        for b in range(len(dfa.alphabet)):
-            pivotal |= accepted[dfa.table[b]] != here
-        moves.append((np.array([row[a] for row in before]), dfa.table[a], pivotal.astype(np.int32)))
+    behind = accepted[dfa.table]  # [letter, state, set]
+    pivotal = (behind.any(axis=0) != behind.all(axis=0)).astype(
+        np.int32
+    )  # some letter accepts, and some other does not
     # best[q, R]: the most pivotal positions of a suffix that is read from state q and has the set R.
     best = np.full((dfa.states, len(sets)), NEVER, dtype=np.int32)
     best[:, 0] = 0
@@ -180,19 +162,19 @@ def regular_sensitivity(dfa: Dfa, n: int) -> int:
     def longer(best: I32) -> I32:
         # best'[q, R'] = max over letters a and sets R with pre_a(R) = R' of pivotal_a[q, R] + best[delta(q, a), R]
         after = np.full_like(best, NEVER)
-        for pre, successor, pivotal in moves:
+        for pre, successor in zip(np.array(before).T, dfa.table, strict=True):
             np.maximum.at(after.T, pre, (best[successor] + pivotal).T)
         return np.where(after > NEVER // 2, after, NEVER).astype(np.int32)
 
     return int(repeated(longer, best, n, NEVER)[0][0].max())
 
 
-def by_enumeration(language: Language, n: int) -> int | None:
-    """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``None``. Cost: one
-    membership test for each word. ``n``: the length of the words in symbols, without markers, at least 0. Result: the
-    exact sensitivity, 0 .. n, or ``None`` where there are too many words."""
+def by_enumeration(language: Language, n: int) -> int:
+    """The sensitivity of any language with at most ``MAX_WORDS`` words of that length, else ``ResourceLimit``. Cost:
+    one membership test for each word. ``n``: the length of the words in symbols, without markers, at least 0. Result:
+    the exact sensitivity, 0 .. n."""
     if n > 16 or not few(language.alphabet, (None,) * n):
-        return None
+        raise ResourceLimit("the sensitivity is not known: too many words to enumerate")
     table = {w: language.contains(w) for w in completions(language.alphabet, (None,) * n)}
     return max(
         sum(any(table[(*w[:p], s, *w[p + 1 :])] != inside for s in language.alphabet) for p in range(n))

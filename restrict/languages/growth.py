@@ -190,7 +190,7 @@ def _through(graph: SubsetGraph, cycles: list[list[int]], m: int) -> list[int]:
     """For each residue mod ``m``, the least cost of a walk from the start through one of the cycles to a goal. Breadth
     first over (node, whether a cycle has been met, length mod m), costs 0 or 1."""
     on = {v for c in cycles for v in c}
-    edges = [(row.tolist(), cost) for row, cost in ((graph.free, 0), *((row, 1) for row in graph.fixed))]
+    edges = [(row.tolist(), int(at > 0)) for at, row in enumerate(_edges(graph))]
     best = [UNREACHED] * m
     dead = graph.nodes - 1
 

@@ -59,17 +59,14 @@ class Aperiodicity:
 
 def group_cycle(element: np.ndarray[Any, Any]) -> tuple[int, ...]:
     """A cycle, at least two states in order, of a map (array) of states, or ``()``. O(S log S)."""
-    inner, size = element, len(element)
-    reach = 1
-    while reach < size:  # inner = element^reach; its image is what lies on cycles
-        inner, reach = inner[inner], 2 * reach
-    for q in np.unique(inner).tolist():
-        if element[q] != q:
-            cycle = [q]
-            while int(element[cycle[-1]]) != q:
-                cycle.append(int(element[cycle[-1]]))
-            return tuple(cycle)
-    return ()
+    inner = element
+    for _ in range((len(element) - 1).bit_length()):  # element^S; its image is what lies on cycles
+        inner = inner[inner]
+    ends = np.unique(inner)
+    cycle = ends[element[ends] != ends][:1].tolist()
+    while cycle and (to := int(element[cycle[-1]])) != cycle[0]:
+        cycle.append(to)
+    return tuple(cycle)
 
 
 def star_free(dfa: Dfa) -> Aperiodicity:
@@ -142,8 +139,8 @@ def quasi_aperiodic(dfa: Dfa) -> Aperiodicity:
     # layers[t-1] belongs to length t, and length t and t + period agree from t = first on: s is a multiple of period.
     s = period * -(-first // period)
     stable = layers[first - 1 + (s - first) % period]
-    for one in sorted(stable):
-        cycle = group_cycle(np.frombuffer(one, dtype=np.int64))
-        if cycle:
-            return Aperiodicity(False, f"stable semigroup, words of {counted(s, 'symbol')}", None, cycle)
-    return Aperiodicity(True, f"stable semigroup, words of {counted(s, 'symbol')}, {len(stable)} elements")
+    method = f"stable semigroup, words of {counted(s, 'symbol')}"
+    cycles = (group_cycle(np.frombuffer(one, dtype=np.int64)) for one in sorted(stable))
+    if cycle := next(filter(None, cycles), None):
+        return Aperiodicity(False, method, None, cycle)
+    return Aperiodicity(True, f"{method}, {len(stable)} elements")

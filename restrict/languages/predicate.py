@@ -16,6 +16,7 @@ from restrict.languages.search import cheapest_pattern
 
 MAX_WORDS = 1 << 16
 TRIES = 2000
+WHAT = ("non-member", "member")
 
 
 def completions(alphabet: Sequence[str], pattern: Pattern) -> Iterator[Word]:
@@ -42,16 +43,12 @@ def look_for(
     """A good completion, by enumeration where there are few, else at random, the same ``tries`` at every call; ``None``
     proves that there is none. ``ResourceLimit``, which says ``what`` was looked for: none among the words tried."""
     if few(alphabet, pattern):
-        return next((w for w in completions(alphabet, pattern) if good(w)), None)
+        return next(filter(good, completions(alphabet, pattern)), None)
     rng = np.random.default_rng(0)
-    for symbol in alphabet:
-        word = tuple(symbol if s is None else s for s in pattern)
-        if good(word):
-            return word
-    for _ in range(tries):
-        word = random_word(alphabet, pattern, rng)
-        if good(word):
-            return word
+    alike = (tuple(symbol if s is None else s for s in pattern) for symbol in alphabet)
+    drawn = (random_word(alphabet, pattern, rng) for _ in range(tries))
+    for word in filter(good, itertools.chain(alike, drawn)):
+        return word
     free = sum(s is None for s in pattern)
     raise ResourceLimit(f"no {what} found among {tries} random completions of {free} free positions; none may exist")
 
@@ -62,12 +59,10 @@ def uniform_sample(
     """A uniform good word of ``n`` symbols, by rejection (at most ``TRIES`` tests); at small ``n`` from a list (at most
     ``MAX_WORDS`` more), so that ``None`` is a proof. Else ``ResourceLimit``."""
     free: Pattern = (None,) * n
-    for _ in range(TRIES):
-        word = random_word(alphabet, free, rng)
-        if good(word):
-            return word
+    for word in filter(good, (random_word(alphabet, free, rng) for _ in range(TRIES))):
+        return word
     if few(alphabet, free):
-        found = [w for w in completions(alphabet, free) if good(w)]
+        found = list(filter(good, completions(alphabet, free)))
         return found[int(rng.integers(len(found)))] if found else None
     raise ResourceLimit(f"no {what} of length {n} found among {TRIES} random words; none may exist")
 
@@ -116,7 +111,7 @@ class Predicate(Searched):
 
     def _fill(self, pattern: Pattern, member: bool) -> Word | None:
         """By enumeration or random search; see the module."""
-        return look_for(self.alphabet, pattern, lambda w: bool(self.test(w)) == member, _what(member))
+        return look_for(self.alphabet, pattern, self._is(member), WHAT[member])
 
     def _count(self, pattern: Pattern) -> int | None:
         """By enumeration, ``None`` beyond ``MAX_WORDS`` completions."""
@@ -126,8 +121,7 @@ class Predicate(Searched):
 
     def _draw(self, n: int, rng: np.random.Generator, member: bool) -> Word | None:
         """Uniform, by rejection; ``ResourceLimit`` where such words are too rare."""
-        return uniform_sample(self.alphabet, n, rng, lambda w: bool(self.test(w)) == member, _what(member))
+        return uniform_sample(self.alphabet, n, rng, self._is(member), WHAT[member])
 
-
-def _what(member: bool) -> str:
-    return "member" if member else "non-member"
+    def _is(self, member: bool) -> Callable[[Word], bool]:
+        return lambda word: bool(self.test(word)) == member

@@ -196,9 +196,17 @@ class ByPattern:
 
     def forcing_cost(self: Any, n: int, member: bool, pre: Restriction | None = None) -> Forcing | None:
         """From the pattern of ``pre``; the class says how."""
-        cells, start = start_of(self.alphabet, n, pre)
+        if n < 0:
+            raise UsageError(f"the length {n} is negative")
+        start = Restriction(n) if pre is None else pre
+        cells = pattern_of(self.alphabet, start)
+        if len(cells) != n:
+            raise UsageError(f"the pre-restriction has {len(cells)} unpinned positions, not {n}")
         found, method = self._cheapest(cells, member)
-        return None if found is None else forcing(member, cells, found, start, method)
+        if found is None:
+            return None
+        cost = sum(a is None and b is not None for a, b in zip(cells, found, strict=True))
+        return Forcing(n, member, cost, restriction_of(found, start), method)
 
 
 # ------------------------------------------------------------ words and restrictions
@@ -240,38 +248,13 @@ def restriction_of(pattern: Sequence[str | None], like: Restriction | None = Non
     where = word_positions(like)
     if len(where) != len(pattern):
         raise UsageError(f"a pattern of {len(pattern)} symbols does not fit {len(where)} unpinned positions")
-    return Restriction(
-        like.n, {i: s for i, s in zip(where, pattern, strict=True) if s is not None}, frozenset(like.pinned)
-    )
+    fixed = {i: s for i, s in zip(where, pattern, strict=True) if s is not None}
+    return Restriction(like.n, fixed, frozenset(like.pinned))
 
 
 def with_cells(cells: tuple[Cell, ...], more: Mapping[int, str]) -> tuple[Cell, ...]:
     """A word or a pattern with other symbols at some places."""
     return tuple(more.get(p, s) for p, s in enumerate(cells))
-
-
-def start_of(alphabet: Iterable[str], n: int, pre: Restriction | None) -> tuple[Pattern, Restriction]:
-    """What :meth:`Language.forcing_cost` starts from: the pattern of ``pre`` (all free without one), and ``pre``.
-    ``n``: the length of the words in symbols, without markers. ``pre``: a restriction with ``n`` unpinned positions, or
-    ``None``. Result: the pattern, ``n`` cells, and the restriction (one of length ``n`` that fixes nothing, without
-    ``pre``)."""
-    if n < 0:
-        raise UsageError(f"the length {n} is negative")
-    start = Restriction(n) if pre is None else pre
-    cells = pattern_of(alphabet, start)
-    if len(cells) != n:
-        raise UsageError(f"the pre-restriction has {len(cells)} unpinned positions, not {n}")
-    return cells, start
-
-
-def forcing(
-    member: bool, start: Sequence[str | None], cells: Sequence[str | None], pre: Restriction, method: str
-) -> Forcing:
-    """A :class:`Forcing` from the pattern ``cells`` that refines ``start``. ``member``: whether membership (true) or
-    non-membership (false) is forced. ``pre``: the restriction of ``start``, whose markers are kept. Result: the
-    forcing; its cost is the number of cells that ``cells`` fixes and ``start`` leaves free."""
-    cost = sum(a is None and b is not None for a, b in zip(start, cells, strict=True))
-    return Forcing(len(cells), member, cost, restriction_of(cells, pre), method)
 
 
 def check_word(alphabet: Sequence[str], word: Sequence[str]) -> None:

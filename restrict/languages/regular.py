@@ -198,10 +198,6 @@ def read_dfa(node: Node, spec: str) -> Regular:
 def dfa_document(dfa: Dfa, name: str) -> dict[str, Any]:
     """The JSON form ``restrict-dfa/1`` of an automaton, which :func:`read_dfa` reads back."""
     return {
-        "format": DFA_FORMAT,
-        "name": name,
-        "alphabet": list(dfa.alphabet),
-        "start": 0,
-        "accept": sorted(dfa.accept),
+        "format": DFA_FORMAT, "name": name, "alphabet": list(dfa.alphabet), "start": 0, "accept": sorted(dfa.accept),
         "transitions": [list(row) for row in dfa.delta],
-    }
+    }  # fmt: skip

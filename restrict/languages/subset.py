@@ -159,21 +159,14 @@ def _clique(subset: int, mates: Sequence[int]) -> bool:
 
 
 @lru_cache(maxsize=4)
-def subset_graph(dfa: Dfa, member: bool, limit: int = MAX_SUBSETS) -> SubsetGraph | None:
-    """The smaller of the two graphs where one stays within ``limit``, else ``None``. The last four answers are kept.
-    ``member``: whether to force membership (true) or non-membership (false). ``limit``: the most sets, at least 1.
-    Result: the first graph found within 2000 sets, then within ``limit``; forward before backward."""
-    small = min(limit, 2000)
-    for size in (small, limit):
-        for backward in (False, True):
-            graph = explore(dfa, member, backward, size)
-            if graph is not None:
-                return graph
-        if size == small and dfa.states <= 2000:
-            graph = explore(dfa, member, False, limit, prune=True)
-            if graph is not None:
-                return graph
-    return None
+def subset_graph(dfa: Dfa, member: bool) -> SubsetGraph | None:
+    """The smaller of the two graphs where one stays within ``MAX_SUBSETS``, else ``None``. The last four answers are
+    kept. ``member``: whether to force membership (true) or non-membership (false). Result: the first graph found within
+    2000 sets, then pruned, then within the limit; forward before backward."""
+    tries = [(False, 2000, False), (True, 2000, False), (False, MAX_SUBSETS, False), (True, MAX_SUBSETS, False)]
+    if dfa.states <= 2000:
+        tries.insert(2, (False, MAX_SUBSETS, True))
+    return next(filter(None, (explore(dfa, member, *each) for each in tries)), None)
 
 
 # ------------------------------------------------------------ shortest paths of given length
@@ -188,9 +181,7 @@ class _Run:
     period: int = 0
 
     def at(self, t: int) -> U8:
-        if t < len(self.steps):
-            return self.steps[t]
-        return self.steps[self.first + (t - self.first) % self.period]
+        return self.steps[t if t < len(self.steps) else self.first + (t - self.first) % self.period]
 
 
 def _step(graph: SubsetGraph, costs: I32) -> tuple[I32, U8]:

@@ -17,7 +17,7 @@ All are decided on the minimal automaton or on its transition monoid, which is t
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import networkx as nx
@@ -83,12 +83,11 @@ def varieties(dfa: Dfa, aperiodic: Aperiodicity | None) -> Varieties:
     order = partial_order(dfa)
     confluence = confluent(dfa) if order.holds else Membership("J-trivial", False, "it is not R-trivial")
     monoid = Monoid.of(dfa)
-    found = [finite_or_cofinite(dfa), confluence, order, in_da(monoid, order), knast(monoid, aperiodic)]
-    found.append(
-        Membership("star-free", None, "the transition monoid is too large")
-        if aperiodic is None
-        else Membership("star-free", aperiodic.aperiodic, aperiodic.method)
+    free = (
+        (None, "the transition monoid is too large") if aperiodic is None else (aperiodic.aperiodic, aperiodic.method)
     )
+    found = [finite_or_cofinite(dfa), confluence, order, in_da(monoid, order), knast(monoid, aperiodic)]
+    found.append(Membership("star-free", *free))
     return Varieties(tuple(found), *_dot_depth(found))
 
 
@@ -283,29 +282,27 @@ def knast(monoid: Monoid | None, aperiodic: Aperiodicity | None) -> Membership:
 def _knast_failures(monoid: Monoid) -> Iterator[tuple[int, ...]]:
     """Elements for which the equation fails; pairs with one ``(ab)^w`` and ``a``, or ``d`` and ``(cd)^w``, are tried
     once."""
-    semigroup = sorted(
-        set(monoid.right.ravel().tolist())
-    )  # without the empty word, unless another word acts as it does
-    idempotents = [e for e in semigroup if e in set(monoid.idempotents)]
     work = 0
-    for e in idempotents:
-        for f in idempotents:
-            there = sorted({monoid.product(e, s, f) for s in semigroup})
-            back = sorted({monoid.product(f, s, e) for s in semigroup})
-            work += 2 * len(semigroup) + 3 * len(there) * len(back)
-            if work > MAX_WORK // 1000:
-                raise ResourceLimit(f"Knast's equation was given up for a monoid of {len(monoid.maps)} elements")
-            first: dict[tuple[int, int], tuple[int, int]] = {}
-            second: dict[tuple[int, int], tuple[int, int]] = {}
-            for a in there:
-                for b in back:
-                    loop = monoid.power(monoid.product(a, b))
-                    first.setdefault((loop, a), (a, b))
-                    second.setdefault((b, loop), (a, b))
-            work += len(first) * len(second)
-            if work > MAX_WORK // 1000:
-                raise ResourceLimit(f"Knast's equation was given up for a monoid of {len(monoid.maps)} elements")
-            for (u, a), (_, b) in first.items():
-                for (d, v), (c, _) in second.items():
-                    if monoid.product(u, a, d, v) != monoid.product(u, v):
-                        yield e, f, a, b, c, d
+
+    def spend(more: int) -> None:
+        nonlocal work
+        work += more
+        if work > MAX_WORK // 1000:
+            raise ResourceLimit(f"Knast's equation was given up for a monoid of {len(monoid.maps)} elements")
+
+    # Without the empty word, unless another word acts as it does.
+    semigroup = sorted(set(monoid.right.ravel().tolist()))
+    for e, f in product([e for e in semigroup if e in set(monoid.idempotents)], repeat=2):
+        there = sorted({monoid.product(e, s, f) for s in semigroup})
+        back = sorted({monoid.product(f, s, e) for s in semigroup})
+        spend(2 * len(semigroup) + 3 * len(there) * len(back))
+        first: dict[tuple[int, int], int] = {}
+        second: dict[tuple[int, int], int] = {}
+        for a, b in product(there, back):
+            loop = monoid.power(monoid.product(a, b))
+            first.setdefault((loop, a), b)
+            second.setdefault((b, loop), a)
+        spend(len(first) * len(second))
+        for ((u, a), b), ((d, v), c) in product(first.items(), second.items()):
+            if monoid.product(u, a, d, v) != monoid.product(u, v):
+                yield e, f, a, b, c, d

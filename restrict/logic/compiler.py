@@ -32,6 +32,7 @@ here with one many-valued variable, the token).
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -100,24 +101,21 @@ class Circuit:
         """A Boolean operation on signals (``op`` works entry by entry on Boolean arrays), as one function: operands
         become variables, the larger ones first, until its table has at most ``TABLE`` entries. ``ResourceLimit``: over
         4096 variables."""
-        leaves = self._leaves(signals)
-        if not self._fits(leaves):
-            # The larger one first: what remains is then most often small enough.
-            order = sorted(range(len(signals)), key=lambda s: -len(signals[s].leaves))
-            parts = list(signals)
-            for s in order:
-                if self._fits(self._leaves(parts)):
-                    break
-                leaf, positive = self.materialise(parts[s])
-                parts[s] = Signal((leaf,), np.array([not positive, positive]))
-            signals, leaves = tuple(parts), self._leaves(parts)
-        return _reduced(leaves, op(*(self._spread(s, leaves) for s in signals)))
+        parts = list(signals)
+        # The larger one first: what remains is then most often small enough.
+        for s in sorted(range(len(parts)), key=lambda s: -len(signals[s].leaves)):
+            if self._fits(self._leaves(parts)):
+                break
+            leaf, positive = self.materialise(parts[s])
+            parts[s] = Signal((leaf,), np.array([not positive, positive]))
+        leaves = self._leaves(parts)
+        return _reduced(leaves, op(*(self._spread(s, leaves) for s in parts)))
 
     def _leaves(self, signals: Sequence[Signal]) -> tuple[int, ...]:
         return tuple(sorted({leaf for s in signals for leaf in s.leaves}))
 
     def _fits(self, leaves: tuple[int, ...]) -> bool:
-        return len(leaves) <= 1 or int(np.prod([self._size(leaf) for leaf in leaves])) <= TABLE
+        return len(leaves) <= 1 or prod(map(self._size, leaves)) <= TABLE
 
     def _size(self, leaf: int) -> int:
         return len(self.alphabet) if leaf == _TOKEN else 2
@@ -190,14 +188,9 @@ class Circuit:
 
 def _reduced(leaves: tuple[int, ...], table: Bools) -> Signal:
     """The signal without the variables on which it does not depend."""
-    kept = []
-    for axis in reversed(range(len(leaves))):
-        first = np.take(table, [0], axis=axis)
-        if (table == first).all():
-            table = np.take(table, 0, axis=axis)
-        else:
-            kept.append(leaves[axis])
-    return Signal(tuple(reversed(kept)), np.array(table, order="C"))
+    same = [bool((table == np.take(table, [0], axis=axis)).all()) for axis in range(len(leaves))]
+    kept = tuple(leaf for leaf, idle in zip(leaves, same, strict=True) if not idle)
+    return Signal(kept, np.array(table[tuple(0 if idle else slice(None) for idle in same)], order="C"))
 
 
 def _dual(op: str) -> str:
@@ -309,11 +302,9 @@ def expression(table: Bools, args: list[str]) -> str | dict[str, Any]:
         return str(int(table))
     plain, negated = products(table), products(~table)
     chosen = negated if len(negated) < len(plain) else plain
-    if len(chosen) > MAX_TERMS:
-        return {"table": {"axes": args, "values": table.astype(int).tolist()}}
     parts = [[_literal(args[axis], table.shape[axis], values) for axis, values in sorted(p.items())] for p in chosen]
-    if any(literal is None for part in parts for literal in part):
-        return {"table": {"axes": args, "values": table.astype(int).tolist()}}
+    if len(chosen) > MAX_TERMS or any(literal is None for part in parts for literal in part):
+        return document.table(args, table.astype(int).tolist())
     text = " or ".join(" and ".join(str(literal) for literal in part) for part in parts)
     return f"not ({text})" if chosen is negated else text
 

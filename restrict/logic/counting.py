@@ -13,8 +13,9 @@ collected, no weight is zero, and no number is beyond :data:`LARGEST`.
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,8 @@ DIRECTIONS = ("past", "future", "all")
 LARGEST = 10**9
 """The largest weight or constant, as an absolute value."""
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<=": operator.le,
-    "<": operator.lt,
-    ">=": operator.ge,
-    ">": operator.gt,
-    "=": operator.eq,
-    "!=": operator.ne,
-}
+    "<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt, "=": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 Term = tuple[int, str]
 """What is counted: the index of a formula, and a direction."""
 
@@ -93,9 +89,8 @@ def compared(left: Sum, relation: str, right: Sum) -> tuple[Inequality, tuple[in
     """The inequality (a sign of ``RELATIONS``) between two sums, and the indices of the formulas that it counts."""
     total = left.plus(right, -1)
     ordered = sorted(total.weights, key=lambda found: found[1] < 0)  # as it is written: those to the left of the sign
-    terms = [term for term, _ in ordered]
-    detail = Inequality(relation, tuple(w for _, w in ordered), tuple(d for _, d in terms), total.constant)
-    return detail, tuple(index for index, _ in terms)
+    weights, directions = tuple(w for _, w in ordered), tuple(direction for (_, direction), _ in ordered)
+    return Inequality(relation, weights, directions, total.constant), tuple(index for (index, _), _ in ordered)
 
 
 def predicated(text: str, argument: Sum, true: int) -> tuple[Predicate, tuple[int, ...]]:
@@ -132,10 +127,9 @@ def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
     """What holds at ``n-1-i`` of the reversed word where ``detail`` holds at ``i``: past and future exchanged."""
     other = {"past": "future", "future": "past", "all": "all"}
     if isinstance(detail, Inequality):
-        turned = tuple(other[d] for d in detail.directions)
-        return Inequality(detail.relation, detail.weights, turned, detail.constant)
+        return replace(detail, directions=tuple(other[d] for d in detail.directions))
     if detail.direction:
-        return Predicate(detail.text, other[detail.direction])
+        return replace(detail, direction=other[detail.direction])
     return Predicate(_put(detail.text, "(n - 1 - x)"))
 
 
@@ -166,24 +160,11 @@ def truths(text: str, n: int) -> Bools:
 
 
 _ARRAYS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.floor_divide,
-    "mod": np.remainder,
-    "min": np.minimum,
-    "max": np.maximum,
-    "abs": np.abs,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.floor_divide, "mod": np.remainder,
+    "min": np.minimum, "max": np.maximum, "abs": np.abs, "and": np.logical_and, "or": np.logical_or,
+    "not": np.logical_not, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-}
+}  # fmt: skip
 
 
 def _values(node: Expr, x: I64, n: int, text: str) -> I64:
@@ -198,8 +179,7 @@ def _values(node: Expr, x: I64, n: int, text: str) -> I64:
     if node.op in ("div", "mod") and not args[1].all():
         raise CountingError(f"the predicate {quote(text)} divides by zero at n = {n}")
     sizes = [max(abs(int(a.min())), abs(int(a.max()))) for a in args]
-    largest = sizes[0] * sizes[1] if node.op == "mul" else sum(sizes)
-    if largest >= 2**62:
+    if (prod if node.op == "mul" else sum)(sizes) >= 2**62:
         raise ResourceLimit(f"the predicate {quote(text)} has a value of more than 62 bits at n = {n}")
     return np.asarray(_ARRAYS[node.op](*args), dtype=np.int64)
 

@@ -8,20 +8,13 @@ from restrict.logic.counting import RELATIONS, Inequality, Predicate
 NULLARY = ("true", "false", "first", "last")
 BOOLEAN = ("and", "or", "implies", "iff", "xor")
 _MIRRORED = {
-    "previous": "next",
-    "weak previous": "weak next",
-    "once": "eventually",
-    "historically": "always",
-    "strict once": "strict eventually",
-    "strict historically": "strict always",
-}
+    "previous": "next", "weak previous": "weak next", "once": "eventually", "historically": "always",
+    "strict once": "strict eventually", "strict historically": "strict always",
+}  # fmt: skip
 UNARY_TEMPORAL = (*_MIRRORED, *_MIRRORED.values())
 _PAIRS = [
-    ("since", "until"),
-    ("weak since", "weak until"),
-    ("trigger", "release"),
-    ("strong trigger", "strong release"),
-]
+    ("since", "until"), ("weak since", "weak until"), ("trigger", "release"), ("strong trigger", "strong release"),
+]  # fmt: skip
 _MIRRORED |= {strict + past: strict + future for strict in ("", "strict ") for past, future in _PAIRS}
 BINARY_TEMPORAL = tuple(op for pair in _MIRRORED.items() for op in pair if op not in UNARY_TEMPORAL)
 MIRROR = _MIRRORED | {future: past for past, future in _MIRRORED.items()} | {"first": "last", "last": "first"}

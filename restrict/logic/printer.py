@@ -99,14 +99,13 @@ def _inequality(formula: Nodes, node: Node, detail: Inequality) -> list[int | st
 def _check_length(formula: Nodes) -> None:
     lengths: list[int] = []
     for node in formula.nodes:
-        own = len(node.op) + len(node.symbol) + (0 if node.detail is None else _detail_length(node.detail))
+        own = len(node.op) + len(node.symbol)
+        if isinstance(node.detail, Predicate):  # at least the characters that a node adds to its operands'
+            own += len(node.detail.text) + 20
+        elif node.detail is not None:
+            own += 30 * (len(node.detail.weights) + 1)
         lengths.append(own + 2 + sum(2 + lengths[a] for a in node.args))
     if lengths[-1] > MAX_TEXT:
         raise ResourceLimit(
             f"the formula would have more than {MAX_TEXT} characters written out; its size is in 'nodes'"
         )
-
-
-def _detail_length(detail: Inequality | Predicate) -> int:
-    """At least the characters that a node adds to its operands'."""
-    return len(detail.text) + 20 if isinstance(detail, Predicate) else 30 * (len(detail.weights) + 1)

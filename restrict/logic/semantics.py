@@ -68,13 +68,9 @@ def _apply(node: Node, args: list[Bools], shape: tuple[int, ...]) -> Bools:
 
 
 BOOLEANS: dict[str, Callable[..., Bools]] = {
-    "not": np.logical_not,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "xor": np.logical_xor,
-    "iff": np.equal,
+    "not": np.logical_not, "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "iff": np.equal,
     "implies": np.less_equal,
-}
+}  # fmt: skip
 """The Boolean operators, entry by entry."""
 
 
@@ -88,19 +84,13 @@ def _past(op: str, args: list[Bools], shape: tuple[int, ...]) -> Bools:
         return _shift(_past(op, args, shape), bool(_EMPTY[op]))
     one = np.full(shape, True)
     phi, psi = args if ARITY[op] == 2 else (one, args[0])
-    match op:
-        case "since" | "once":
-            return _since(phi, psi)
-        case "historically":
-            return ~_since(one, ~psi)
-        case "weak since":
-            return _since(phi, psi) | ~_since(one, ~phi)
-        case "trigger":
-            return ~_since(~phi, ~psi)
-    assert op == "strong trigger"
-    return ~(_since(~phi, ~psi) | ~_since(one, phi))
+    if op in _DUAL:
+        return ~_past(_DUAL[op], [~a for a in args], shape)
+    found = _since(phi, psi)
+    return found | ~_since(one, ~phi) if op == "weak since" else found
 
 
+_DUAL = {"historically": "once", "trigger": "since", "strong trigger": "weak since"}
 _EMPTY = {"once": 0, "historically": 1, "since": 0, "weak since": 1, "trigger": 1, "strong trigger": 0}
 """The value of a strict operator where no position is before."""
 

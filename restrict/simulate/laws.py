@@ -13,8 +13,8 @@ Invariants: every row of :func:`weights` sums to 1 (exactly for hard laws on exa
 visible; as ``scale`` grows, softmax tends to the average law.
 """
 
-from collections.abc import Iterable
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -37,8 +37,7 @@ def weights(scores: Numbers, law: Law, *, seen: Bools | None = None, scale: floa
     ``seen``: which keys are visible, a shape that broadcasts to that of ``scores``; by default all are. ``scale``:
     inverse temperature of softmax, at least 0; the hard laws do not use it. Result: shape (..., n): fractions where the
     scores are fractions and the law is hard, else float64. Linear in the scores."""
-    if law not in LAWS:
-        raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
+    _known(law)
     scores = np.asarray(scores)
     exact = scores.dtype == object
     if not exact and not np.isfinite(scores).all():
@@ -49,6 +48,11 @@ def weights(scores: Numbers, law: Law, *, seen: Bools | None = None, scale: floa
             raise UsageError("softmax takes scores that are floats and a finite scale of at least 0")
         return _softmax(scores.astype(np.float64), shown, scale)
     return _hard(scores, law, shown)
+
+
+def _known(law: str) -> None:
+    if law not in LAWS:
+        raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
 
 
 def _softmax(scores: Floats, shown: Bools, scale: float) -> Floats:
@@ -62,55 +66,35 @@ def _softmax(scores: Floats, shown: Bools, scale: float) -> Floats:
 
 def _hard(scores: Numbers, law: Law, shown: Bools) -> Numbers:
     """Weights of the three hard laws; ties are exact equality."""
-    if scores.shape[-1] == 0:
+    if scores.size == 0:
         return scores.copy()
-    best = np.zeros(scores.shape, dtype=np.bool_)
-    for row in np.ndindex(scores.shape[:-1]):
-        places = np.flatnonzero(shown[row])
-        if len(places):
-            top = scores[row][places].max()
-            winners = places[scores[row][places] == top]
-            best[(*row, {"leftmost": winners[:1], "rightmost": winners[-1:], "average": winners}[law])] = True
+    best = shown & (scores == scores.max(axis=-1, keepdims=True, where=shown, initial=scores.min()))
+    if law == "leftmost":
+        best &= np.cumsum(best, axis=-1) == 1
+    elif law == "rightmost":
+        best &= np.cumsum(best[..., ::-1], axis=-1)[..., ::-1] == 1
     count = np.maximum(best.sum(axis=-1, keepdims=True), 1)
     if scores.dtype != object:
         return np.asarray(best / count)
-    whole = np.array([Fraction(1, int(c)) for c in count.reshape(-1)], dtype=object).reshape(count.shape)
-    out = np.full(scores.shape, Fraction(0), dtype=object)
-    out[best] = np.broadcast_to(whole, scores.shape)[best]
-    return out
+    share = np.vectorize(lambda c: Fraction(1, int(c)), otypes=[object])(count)
+    return np.asarray(np.where(best, share, fractions(np.zeros(1))))
 
 
-def attend(scores: Numbers, values: Numbers, law: Law, *, seen: Bools | None = None, scale: float = 1.0) -> Numbers:
-    """What is read: the weighted sums of the values. ``scores``: shape (queries, n). ``values``: shape (n, d). Result:
-    shape (queries, d); 0 where nothing is visible. Fractions where scores and values are and the law is hard."""
-    return np.asarray(weights(scores, law, seen=seen, scale=scale) @ np.asarray(values))
-
-
-def run(model: SoftModel, words: I64, law: Law, *, at: I64 | None = None) -> Numbers:
+def run(model: SoftModel, words: I64, law: Law) -> Numbers:
     """The residual stream of a model's last layer when its heads attend by ``law``.
 
     Softmax is the model as it is, with the scale of each head, in float64. Under a hard law the same parameters are
     evaluated in rational arithmetic, so ties are ties; a head's positive scale changes nothing there. ``words``:
-    (batch, n) indices into ``model.symbols``, markers included. ``at``: positions to read, ascending; all of them by
-    default. Result: shape (batch, positions read, d): float64 for softmax, else fractions. Hard laws cost about a
-    microsecond for each of ``n^2 dk`` products of a head and input."""
-    if law not in LAWS:
-        raise UsageError(f"the law {quote(law)} must be one of {', '.join(LAWS)}")
+    (batch, n) indices into ``model.symbols``, markers included. Result: shape (batch, n, d): float64 for softmax, else
+    fractions. Hard laws cost about a microsecond for each of ``n^2 dk`` products of a head and input."""
+    _known(law)
     if law == "softmax":
-        return activations(model, words, at=at)
+        return activations(model, words)
     words = checked(model, words)
     if model.special:
         raise ModelError(f"{model.name}: a hard law is not defined on {model.special[0]} here: it has no exact value")
-    rows = np.arange(words.shape[1]) if at is None else np.asarray(at, dtype=np.int64)
-    return np.stack([_run_exactly(model, word, law)[rows] for word in words])
-
-
-def _run_exactly(model: SoftModel, word: I64, law: Law) -> Numbers:
-    """All activations (n, d) of one word, as fractions."""
-    x = exact_embedding(model, word)
-    for layer in model.layers:
-        x = run_layer_exactly(layer, x, law)
-    return x
+    starts = (exact_embedding(model, word) for word in words)
+    return np.stack([reduce(lambda x, layer: run_layer_exactly(layer, x, law), model.layers, x) for x in starts])
 
 
 def exact_embedding(model: SoftModel, word: I64) -> Numbers:
@@ -144,13 +128,9 @@ def fractions(x: Floats) -> Numbers:
 def times(x: Numbers, matrix: Floats) -> Numbers:
     """``x @ matrix.T`` exactly, fractions (..., d) and floats (m, d) to (..., m); zeros take no time."""
     out = np.full((*x.shape[:-1], len(matrix)), Fraction(0), dtype=object)
-    for r, c in _entries(matrix):
+    for r, c in np.argwhere(matrix):
         out[..., r] += x[..., c] * Fraction(float(matrix[r, c]))
     return out
-
-
-def _entries(matrix: Floats) -> Iterable[tuple[int, int]]:
-    return [(int(r), int(c)) for r, c in np.argwhere(matrix)]
 
 
 def exact_scores(head: SoftHead, x: Numbers) -> Numbers:
@@ -174,7 +154,7 @@ def run_layer_exactly(layer: SoftLayer, x: Numbers, law: Law) -> Numbers:
     if layer.ffn is None:
         return moved
     inner = times(moved, layer.ffn.inner) + fractions(layer.ffn.inner_bias)
-    hidden = np.array([max(v, Fraction(0)) for v in inner.reshape(-1)], dtype=object).reshape(inner.shape)
+    hidden = np.where(inner > 0, inner, fractions(np.zeros(1)))
     return np.asarray(moved + times(hidden, layer.ffn.outer) + fractions(layer.ffn.outer_bias))
 
 

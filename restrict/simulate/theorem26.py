@@ -17,7 +17,6 @@ E``. Networks with ReLU multiply errors by the absolute values of their weights.
 adds its rounding to ``E``; a tieless head forgets the errors of its scores, so they do not add up along the layers.
 """
 
-import itertools
 import math
 import re
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from restrict.base.arrays import all_words
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.simulate.floating import longest, share
 from restrict.simulate.laws import exact_embedding, exact_scores, run_layer_exactly
@@ -51,27 +51,25 @@ def gap_function(model: SoftModel, n: int) -> Fraction | None:
     included. Result: the least difference between the greatest score and the next one, over all words, positions and
     heads that are not uniform (exact); ``None`` where no head ever has two visible positions. Cost: all
     ``|alphabet|^n`` words."""
-    inner, least = n - len(model.pinned(n)), None
-    for word in itertools.product(range(len(model.alphabet)), repeat=inner):
-        x = exact_embedding(model, model.encode(np.array([word], dtype=np.int64).reshape(1, inner))[0])
+    met = set[Fraction]()
+    for word in all_words(len(model.alphabet), n - len(model.pinned(n))):
+        x = exact_embedding(model, model.encode(word[None])[0])
         for number, layer in enumerate(model.layers):
             for h, head in enumerate(layer.heads):
-                found = None if head.uniform else _head_gap(head, x, n)
-                if found == 0:
-                    raise NotEstablished(f"layers[{number}].heads[{h}] has a tie on {word}: it is not tieless")
-                least = found if least is None else least if found is None else min(least, found)
+                found = set() if head.uniform else _head_gaps(head, x, n)
+                if 0 in found:
+                    raise NotEstablished(
+                        f"layers[{number}].heads[{h}] has a tie on {tuple(word.tolist())}: it is not tieless"
+                    )
+                met |= found
             x = run_layer_exactly(layer, x, "average")
-    return least
+    return min(met, default=None)
 
 
-def _head_gap(head: SoftHead, x: np.ndarray, n: int) -> Fraction | None:
-    scores, seen, least = exact_scores(head, x), visible(head.mask, np.arange(n), n), None
-    for i in range(n):
-        row = sorted(scores[i][seen[i]])
-        if len(row) > 1:
-            gap = Fraction(row[-1] - row[-2])
-            least = gap if least is None else min(least, gap)
-    return least
+def _head_gaps(head: SoftHead, x: np.ndarray, n: int) -> set[Fraction]:
+    """The gaps at all positions that see two others."""
+    rows = map(sorted, map(np.compress, visible(head.mask, np.arange(n), n), exact_scores(head, x)))
+    return {row[-1] - row[-2] for row in rows if len(row) > 1}
 
 
 # ------------------------------------------------------------ the recursion
@@ -128,9 +126,9 @@ def grows(model: SoftModel) -> bool:
     return not any(re.search(r"\bn\b", term.text) for term in model.positions.terms)
 
 
-def safe_length(model: SoftModel, found: Sharpness, unit: float, margin: Fraction = Fraction(1, 2)) -> int:
+def safe_length(model: SoftModel, found: Sharpness, unit: float) -> int:
     """The greatest length up to ``found.n`` (0: none) such that up to it the logits' errors in floating point are
-    certified below ``margin``, at a temperature found for one length; the gap at shorter lengths is at least
-    ``found.gap``. Where a position term reads ``n``: ``found.n`` or 0, and only about that length."""
+    certified below 1/2, at a temperature found for one length; the gap at shorter lengths is at least ``found.gap``.
+    Where a position term reads ``n``: ``found.n`` or 0, and only about that length."""
     only = None if grows(model) else found.n
-    return longest(lambda n: n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < margin, only)
+    return longest(lambda n: n <= found.n and softmax_error(model, n, found.gap, found.scale, unit) < 0.5, only)

@@ -43,11 +43,7 @@ class Bound:
 
     def odds(self, n: int, unit: float) -> float:
         """A certified bound on the odds against the winner, infinite without one. ``unit`` 0: exact arithmetic."""
-        return self._odds(n, unit) if n > 1 else self._alone(unit)
-
-    def _alone(self, unit: float) -> float:
-        """The odds where there is one position."""
-        return 0.0 * unit
+        return self._odds(n, unit) if n > 1 else 0.0
 
     def _odds(self, n: int, unit: float) -> float:
         """The odds, for at least two positions."""
@@ -70,7 +66,7 @@ def fall(x: float) -> float:
 def steps(q: float, count: int) -> float:
     """``q + q^2 + ...``. ``q``: at least 0. Result: the sum, rounded up."""
     if q >= 1.0 or count <= 0:
-        return float(count * q) if count > 0 else 0.0
+        return max(count, 0) * q
     return min(count * q, q / (1.0 - q)) * SLACK
 
 
@@ -181,12 +177,11 @@ class Threshold(Bound):
     per: float = 1.0
     base: int = 6
 
-    def _alone(self, unit: float) -> float:
-        return math.inf if unit * self.size > 2.0**-4 else 0.0  # the number must be exact there
+    def odds(self, n: int, unit: float) -> float:
+        """Infinite where sums of integers are not exact."""
+        return math.inf if unit * self.size * n > 2.0**-4 else super().odds(n, unit)
 
     def _odds(self, n: int, unit: float) -> float:
-        if unit * self.size * n > 2.0**-4:
-            return math.inf  # sums of integers are not exact
         v = _embedded(unit)
         error = (8 if self.per == 1 else 2 * self.size + 24) * v * self.size
         left = max(0.0, 1 - 2 * self.per * n * error - 16 * v)

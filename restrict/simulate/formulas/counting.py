@@ -41,16 +41,13 @@ def predicate(patterns: Patterns, record: Record, detail: Predicate, args: list[
     table = network.term(predicate_term(detail.text, "(i+1)"))
     seen: Mask = "past" if patterns.decoder else "none"
     found = gates.rounded(network, record(patterns.lookup(share, patterns.whole(mask), table, seen)))
-    at_zero = _at_zero(patterns, detail.text)
+    if "n" in parsed(detail.text).names:
+        at_zero = network.term(predicate_term(detail.text, "0"))
+    else:
+        at_zero = gates.TRUE if truths(detail.text, 1)[0] else gates.FALSE
     return gates.disjunction(
         network, gates.conjunction(network, found, some), gates.conjunction(network, at_zero, ~some)
     )
-
-
-def _at_zero(patterns: Patterns, text: str) -> Value:
-    if "n" in parsed(text).names:
-        return patterns.network.term(predicate_term(text, "0"))
-    return gates.TRUE if truths(text, 1)[0] else gates.FALSE
 
 
 def inequality(patterns: Patterns, record: Record, detail: Inequality, args: list[Value]) -> Value:
@@ -59,17 +56,13 @@ def inequality(patterns: Patterns, record: Record, detail: Inequality, args: lis
     def at_least(bound: int) -> Value:
         return _positive(patterns, record, detail, args, detail.constant - bound)
 
-    match detail.relation:
-        case ">=":
-            return at_least(0)
-        case ">":
-            return at_least(1)
-        case "<":
-            return ~at_least(0)
-        case "<=":
-            return ~at_least(1)
-    equal = gates.conjunction(patterns.network, at_least(0), ~at_least(1))
-    return equal if detail.relation == "=" else ~equal
+    if detail.relation in (">=", "<"):
+        found = at_least(0)
+    elif detail.relation in (">", "<="):
+        found = at_least(1)
+    else:
+        found = gates.conjunction(patterns.network, at_least(0), ~at_least(1))
+    return found if detail.relation in (">=", ">", "=") else ~found
 
 
 def _positive(patterns: Patterns, record: Record, detail: Inequality, args: list[Value], constant: int) -> Value:

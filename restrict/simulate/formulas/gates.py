@@ -15,9 +15,9 @@ def rounded(network: Network, raw: Value) -> Value:
 
 def conjunction(network: Network, *values: Value) -> Value:
     """Whether all are true: ``relu(sum - (count - 1))``, a unit unless the result is constant or one of the values."""
-    if any(v == FALSE for v in map(_plain, values)):
+    if any(not v.weights and v.constant == 0 for v in values):
         return FALSE
-    left = list(dict.fromkeys(v for v in values if _plain(v) != TRUE))
+    left = list(dict.fromkeys(v for v in values if v.weights))
     if len(left) < 2:
         return left[0] if left else TRUE
     total = sum(left[1:], left[0])
@@ -52,7 +52,3 @@ def operation(network: Network, op: str, args: list[Value]) -> Value:
             return disjunction(network, ~args[0], args[1])
     found = different(network, *args)
     return found if op == "xor" else ~found
-
-
-def _plain(value: Value) -> Value:
-    return Value(value.weights, value.constant) if not value.weights else value

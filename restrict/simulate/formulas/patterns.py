@@ -70,6 +70,12 @@ class Patterns:
         scale = scale if self.sharp else "1"
         return Result(self.network.attend(Attention(tuple(query), tuple(key), value, mask, scale)), name, bound)
 
+    def _tie(self, mask: Mask) -> Value:
+        """What grows towards the query."""
+        if self.sharp and self.decoder:
+            return self.network.term("1/(i+1)") * -1
+        return self.network.term("i/n" if self.sharp else "i") * (-1 if mask == "future" else 1)
+
     def exists(self, key: Value, mask: Mask) -> Result:
         """Whether the key holds at a visible position. ``mask``: ``past``, ``future`` or ``none``."""
         query = TRUE if self.sharp else self.network.term("log(6*i+1)" if self.decoder else _LOG)
@@ -78,30 +84,27 @@ class Patterns:
     def nearest(self, key: Value, value: Value, mask: Mask) -> Result:
         """The value at the nearest visible position with the key, rightmost (mask ``past``) or leftmost (``future``).
         Where the key is false everywhere in view, the value must be the same everywhere."""
-        term, sign = self.network.term, -1.0 if mask == "future" else 1.0
         missed = key * 2 - 2.0
         beyond = math.exp(-4 if self.sharp and self.decoder else -6) * 1.001
         if not self.sharp:
-            query, bound = [term("i+1" if self.decoder else "n") * 2, TRUE], Nearest(1, beyond, "integer")
-            return self._head(query, [missed, term("i") * (2 * sign)], value, mask, "1", "nearest", bound)
-        tie = term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
+            query = [self.network.term("i+1" if self.decoder else "n") * 2, TRUE]
+            bound = Nearest(1, beyond, "integer")
+            return self._head(query, [missed, self._tie(mask) * 2], value, mask, "1", "nearest", bound)
         bound = Nearest(1, beyond, "harmonic" if self.decoder else "share")
         scale = "2*n*(n-1)" if self.decoder else "2*n"
-        return self._head([TRUE, TRUE], [missed, tie], value, mask, scale, "nearest", bound)
+        return self._head([TRUE, TRUE], [missed, self._tie(mask)], value, mask, scale, "nearest", bound)
 
     def neighbour(self, value: Value, mask: Mask) -> Result:
         """The value at the nearest position in view other than the query's own; its own value where there is none.
         ``mask``: ``past`` (one to the left) or ``future`` (one to the right)."""
-        term, sign = self.network.term, -1.0 if mask == "future" else 1.0
-        parity = term("(-1)**i")
+        parity = self.network.term("(-1)**i")
         if not self.sharp:
             bound = Nearest(2, math.exp(-7) * 1.001, "integer")
-            query = [term("(i+1)*(-1)**i" if self.decoder else "n*(-1)**i") * -2, TRUE]
-            return self._head(query, [parity, term("i") * sign], value, mask, "1", "neighbour", bound)
-        tie = term("1/(i+1)") * -1 if self.decoder else term("i/n") * sign
+            query = [self.network.term("(i+1)*(-1)**i" if self.decoder else "n*(-1)**i") * -2, TRUE]
+            return self._head(query, [parity, self._tie(mask)], value, mask, "1", "neighbour", bound)
         scale = "1 if n < 4 else (n-1)*(n-3)" if self.decoder else "n-1"
         query = [parity * -0.875 - 0.875, parity * 0.875 - 0.875, TRUE]  # -7/4 for the query's own parity, else 0
-        key = [parity * 0.5 + 0.5, parity * -0.5 + 0.5, tie]
+        key = [parity * 0.5 + 0.5, parity * -0.5 + 0.5, self._tie(mask)]
         return self._head(query, key, value, mask, scale, "neighbour", Neighbour(self.decoder))
 
     def average(self, value: Value, mask: Mask) -> Result:

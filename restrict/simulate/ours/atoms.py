@@ -82,19 +82,14 @@ def atom_values(atoms: Sequence[Expr], n: int) -> list[tuple[int, ...]]:
 
 
 def classes_of(atoms: tuple[Expr, ...], n: int, lengths: Iterable[int]) -> Classes:
-    """The classes that some atoms tell apart. ``atoms``: over ``i`` and ``n``. ``lengths``: others at which classes are
-    collected, too, where the atoms are finite at all lengths."""
+    """The classes that some atoms tell apart. ``atoms``: over ``i`` and ``n``. ``lengths``: those at which classes are
+    collected where the atoms are finite at all lengths; ``n`` is the last."""
     finite = reach(atoms) is not None
-    keys: dict[tuple[int, ...], None] = {}
-    for length in [*lengths, n] if finite else [n]:
-        keys.update(dict.fromkeys(atom_values(atoms, length)))
-    if len(keys) == 1:
-        return Classes(atoms, tuple(keys), (), finite)
-    texts = _texts(atoms, list(keys)) if len(keys) <= MOST_CLASSES else None
-    if texts is not None and _right(texts, atoms, list(keys), n):
-        return Classes(atoms, tuple(keys), texts, finite)
-    place = (Expr("name", text="i"),)
-    return Classes(place, tuple((i,) for i in range(n)), tuple(f"i == {i}" for i in range(n)), False)
+    keys = tuple(dict.fromkeys(key for m in (lengths if finite else [n]) for key in atom_values(atoms, m)))
+    texts = _texts(atoms, keys) if len(keys) <= MOST_CLASSES else None
+    if texts is not None and (not texts or _right(texts, atoms, keys, n)):
+        return Classes(atoms, keys, texts, finite)
+    return Classes((name("i"),), tuple((i,) for i in range(n)), tuple(f"i == {i}" for i in range(n)), False)
 
 
 def reach(atoms: Sequence[Expr]) -> int | None:
@@ -115,19 +110,16 @@ def reach(atoms: Sequence[Expr]) -> int | None:
     return needed if needed <= MOST_LENGTHS else None
 
 
-def _texts(atoms: tuple[Expr, ...], keys: list[tuple[int, ...]]) -> tuple[str, ...] | None:
-    telling = [a for a in range(len(atoms)) if len({key[a] for key in keys}) > 1]
-    written = [term_text(atoms[a]) for a in telling]
-    if any(text is None for text in written):
-        return None
-    found = []
-    for key in keys:
-        parts = [
-            _indicator(text or "", key[a], {k[a] for k in keys} == {0, 1})
-            for text, a in zip(written, telling, strict=True)
-        ]
-        found.append(" * ".join(parts))
-    return tuple(found) if all(len(text) <= MAX_TEXT for text in found) else None
+def _texts(atoms: tuple[Expr, ...], keys: Sequence[tuple[int, ...]]) -> tuple[str, ...] | None:
+    columns = []
+    for atom, column in zip(atoms, zip(*keys, strict=True), strict=True):
+        if len(set(column)) > 1:
+            text = term_text(atom)
+            if text is None:
+                return None
+            columns.append([_indicator(text, value, set(column) == {0, 1}) for value in column])
+    found = tuple(map(" * ".join, zip(*columns, strict=True)))
+    return found if all(len(text) <= MAX_TEXT for text in found) else None
 
 
 def _indicator(text: str, value: int, boolean: bool) -> str:
@@ -136,17 +128,14 @@ def _indicator(text: str, value: int, boolean: bool) -> str:
     return text if value else f"(1 - {text})"
 
 
-def _right(texts: tuple[str, ...], atoms: tuple[Expr, ...], keys: list[tuple[int, ...]], n: int) -> bool:
+def _right(texts: tuple[str, ...], atoms: tuple[Expr, ...], keys: Sequence[tuple[int, ...]], n: int) -> bool:
     """Whether the indicators are exactly 0 and 1 where they should be, at every position."""
     values = atom_values(atoms, n)
     try:
-        for text, key in zip(texts, keys, strict=True):
-            column = Term(text).column(n)
-            if not np.array_equal(column, [float(v == key) for v in values]):
-                return False
+        columns = [(Term(text).column(n), [v == key for v in values]) for text, key in zip(texts, keys, strict=True)]
     except ModelError:
         return False
-    return True
+    return all(np.array_equal(*both) for both in columns)
 
 
 def term_text(expr: Expr) -> str | None:

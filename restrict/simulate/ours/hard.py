@@ -112,17 +112,16 @@ class _Compiler:
     # -------------------------------------------------------- positions
 
     def _lengths(self, atoms: Sequence[Expr]) -> list[int]:
-        """The lengths besides ``n`` at which classes are collected; clears ``every_length`` where they are too few.
+        """The lengths at which classes are collected, ``n`` last; clears ``every_length`` where they are too few.
         Where the program is undefined below some length, the window that shows everything starts there."""
         needed = reach(atoms)
-        if needed is None:
+        first = needed and next((m for m in range(1, MOST_LENGTHS) if self._defined(m)), None)
+        if needed is None or first is None:
             self.every_length = False
-            return []
-        first = next((m for m in range(1, MOST_LENGTHS) if self._defined(m)), None)
-        lengths = [] if first is None else [m for m in range(first, first + needed) if self._defined(m)]
-        if len(lengths) < needed:
-            self.every_length = False
-        return lengths
+            return [self.n]
+        lengths = [m for m in range(first, first + needed) if self._defined(m)]
+        self.every_length &= len(lengths) == needed
+        return [*lengths, self.n]
 
     def _defined(self, m: int) -> bool:
         """Whether the program is defined at a length, with the domains that it has at ``n``."""
@@ -135,7 +134,7 @@ class _Compiler:
 
     def _classes(self, atoms: tuple[Expr, ...], lengths: list[int]) -> Classes:
         found = classes_of(atoms, self.n, lengths)
-        self.every_length = self.every_length and found.every_length
+        self.every_length &= found.every_length
         return found
 
     def _block(self, variable: str) -> Block:
@@ -152,9 +151,7 @@ class _Compiler:
     def _features(self, classes: Classes, variable: str | None) -> Features:
         """The dimensions of the one-hot vector over (class, value), and when it is there; ``None`` means constant 1."""
         if variable is None:
-            if len(classes) == 1:
-                return [None], 0
-            return [self.stream.term(text) for text in classes.texts], 0
+            return [None] if len(classes) == 1 else [self.stream.term(text) for text in classes.texts], 0
         block = self._block(variable)
         if len(classes) == 1:
             return [block[v] for v in range(block.size)], block.time
@@ -179,7 +176,7 @@ class _Compiler:
         atoms = atoms_of(expr, "i")
         lengths = self._lengths(atoms)
         classes = self._classes(atoms, lengths)
-        lengths = lengths if classes.every_length else []
+        lengths = lengths if classes.every_length else [self.n]
         sizes = [self._block(a).size for a in args]
         total = len(classes) * math.prod(sizes)
         if total > MAX_UNITS:
@@ -195,7 +192,7 @@ class _Compiler:
         """The map as a table over classes and arguments."""
         values = np.zeros((len(classes), math.prod(sizes)), dtype=np.int64)
         grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
-        for m in [*lengths, self.n]:
+        for m in lengths:
             bound = bind(expr, n=m)
             for c, i in _representatives(classes, m).items():
                 at = bind(bound, i=i)
@@ -225,7 +222,7 @@ class _Compiler:
         left_atoms, right_atoms = atoms_of(expr, "i"), atoms_of(expr, "j")
         lengths = self._lengths([*left_atoms, *right_atoms])
         left, right = self._classes(left_atoms, lengths), self._classes(right_atoms, lengths)
-        lengths = lengths if left.every_length and right.every_length else []
+        lengths = lengths if left.every_length and right.every_length else [self.n]
         sizes = (self._block(query).size if query else 1, self._block(key).size if key else 1)
         ranks = self._ranks(expr, left, right, sizes, lengths)
         harmless = self._harmless(head, key, ranks, left, right, lengths)
@@ -259,17 +256,14 @@ class _Compiler:
             )
         scores, known = np.zeros(shape, dtype=np.int64), np.zeros((shape[0], shape[2]), dtype=np.int64)
         q, k = (np.ascontiguousarray(x.reshape(-1)) for x in np.indices(sizes))
-        for m in [*lengths, self.n]:
-            bound = bind(expr, n=m)
+        for m in lengths:
             columns = _representatives(right, m)
             for a, i in _representatives(left, m).items():
-                row = bind(bound, i=i)
+                row = bind(expr, n=m, i=i)
                 for b, j in columns.items():
                     if not known[a, b]:
-                        at = bind(row, j=j)
-                        inputs = {"q": q, "k": k}
-                        found = evaluate(at, {x: inputs[x] for x in at.names}, len(q))
-                        scores[a, :, b], known[a, b] = found.reshape(sizes), 1
+                        scores[a, :, b] = evaluate(bind(row, j=j), {"q": q, "k": k}, len(q)).reshape(sizes)
+                        known[a, b] = 1
         ranks = np.zeros(shape, dtype=np.int64)
         for a, u in np.ndindex(shape[:2]):
             there = known[a] == 1
@@ -285,7 +279,7 @@ class _Compiler:
             return True
         copied = key is not None and head.value == key
         floor = self._floor(head, ranks, left, right, lengths)
-        for m in [*lengths, self.n]:
+        for m in lengths:
             count = np.bincount(right.at(m), minlength=len(right))
             there = np.flatnonzero(count)
             for a, u in itertools.product(_representatives(left, m), range(ranks.shape[1])):
@@ -299,7 +293,7 @@ class _Compiler:
         if head.mask.startswith("strict"):
             return np.zeros(worst.shape[:2], dtype=np.int64)
         floor = np.full(worst.shape[:2], np.iinfo(np.int64).max, dtype=np.int64)
-        for m in [*lengths, self.n]:
+        for m in lengths:
             rows, columns = left.at(m), right.at(m)
             if head.mask == "none":  # every class that occurs is seen
                 reached, there = worst[:, :, np.unique(columns)].max(axis=2), np.unique(rows)
@@ -350,9 +344,8 @@ def _representatives(classes: Classes, m: int) -> dict[int, int]:
 def _ties_are_equal(ranks: I64, count: I64, floor: int, copied: bool) -> bool:
     """For one row: entries (class, key) of one rank, at or above the floor, are at one position or copy one key."""
     for rank in np.unique(ranks[ranks >= floor]):
-        classes, keys = (np.unique(x) for x in np.nonzero(ranks == rank))
-        one_place = len(classes) == 1 and count[classes[0]] == 1
-        if not (one_place or (copied and len(keys) == 1)):
+        classes, keys = map(np.unique, np.nonzero(ranks == rank))
+        if not (count[classes].tolist() == [1] or (copied and len(keys) == 1)):
             return False
     return True
 

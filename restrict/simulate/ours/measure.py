@@ -1,7 +1,6 @@
 """What a compiled softmax model does in floating point, compared with its program: exhaustively, or on samples. Numbers
 measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,18 +66,13 @@ def measure(
     model = compiled.soft if soft is None else soft
     instance = compiled.program.at(compiled.n)
     errors, wrong = np.zeros(len(compiled.heads)), 0
-    for part in _parts(words, compiled.n * model.width):
-        hard = run_batch(instance, part)
+    step = max(1, CELLS // (compiled.n * model.width))
+    for start in range(0, len(words), step):
+        hard = run_batch(instance, words[start : start + step])
         x = activations(model, hard.values["token"], dtype=dtype)
         errors = np.maximum(errors, _deviations(compiled, hard, x))
         wrong += _wrong(compiled, model, hard, x)
     return Measured(tuple(errors.tolist()), len(words), exhaustive, wrong)
-
-
-def _parts(words: I64, cells: int) -> Iterator[I64]:
-    step = max(1, CELLS // cells)
-    for start in range(0, len(words), step):
-        yield words[start : start + step]
 
 
 def _deviations(compiled: Compiled, hard: Batch, x: Real) -> Real:

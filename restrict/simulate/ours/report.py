@@ -23,9 +23,10 @@ class HeadReport:
     raw: Block
     top: int
 
-    def error(self, n: int) -> float:
-        """The certified bound on the weight off the winning keys at length ``n``, outward rounded."""
-        low = max(self.scale.enclose(0, n).low, 0.0)
+    def error(self, n: int, unit: float = 0.0) -> float:
+        """The certified bound on the weight off the winning keys at length ``n``, outward rounded. ``unit``: unit
+        roundoff of the arithmetic in which the scale is computed."""
+        low = max(self.scale.enclose(0, n).low, 0.0) * (1 - 4 * unit)
         return gap_error(n - 1, 1, low) if self.ties == "harmless" else tied_error(n, 1, low)
 
 

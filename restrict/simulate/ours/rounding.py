@@ -14,38 +14,23 @@ scores err by ``eta`` moves its weights by at most ``2 tanh(eta / 2)`` in l1 nor
 """
 
 import math
-from functools import lru_cache
 
 from restrict.base.errors import UsageError
 from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, blown, deviation, longest
-from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
 from restrict.simulate.ours.report import Compiled, HeadReport
 from restrict.simulate.propagate import logits_error, refuse
 from restrict.soft.models.model import SoftModel
-from restrict.soft.models.terms import Span, Term, up
-
-
-@lru_cache(1 << 12)
-def _scaled(scale: Term, n: int) -> Span:
-    """A head's scale at a length; both types ask for it at the same lengths."""
-    return scale.enclose(0, n)
+from restrict.soft.models.terms import Span, up
 
 
 def head_error(head: HeadReport, n: int, unit: float) -> float:
     """How far what a head of a compiled program reads in floating point can be from the hard one. ``unit``: unit
-    roundoff, 0 for exact arithmetic. ``ranks``: the greatest rank; by default that of the head."""
-    span = _scaled(head.scale, n)
-    low = max(span.low, 0.0) * (1 - 4 * unit)
-    if head.ties == "harmless":
-        exact = gap_error(n - 1, 1, low)
-    else:  # the scale is a multiple of n, so the bound falls with n where arithmetic is exact
-        short = min(n, SHORT)
-        exact = tied_error(short, 1, max(_scaled(head.scale, short).low, 0.0) * (1 - 4 * unit))
-    if unit == 0:
+    roundoff, 0 for exact arithmetic."""
+    # Where ties are broken the scale is a multiple of n, so the bound falls with n where arithmetic is exact.
+    exact = head.error(n if head.ties == "harmless" else min(n, SHORT), unit)
+    if unit == 0 or exact >= 1:
         return exact
-    if exact >= 1:
-        return 1.0
-    errs = 2 * span.high * unit * (2 * head.top + 2) * (1 + 1e-6)
+    errs = 2 * head.scale.enclose(0, n).high * unit * (2 * head.top + 2) * (1 + 1e-6)
     odds = up(exact / (1 - exact)) * blown(errs) * (1 + (EXP_ULPS + 8) * unit) * (1 + 1e-12)
     return deviation(odds, n, unit)
 

@@ -24,7 +24,9 @@ with gap at least ``1/(2n)``: :func:`gap_of`.
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.simulate.srasp.budget import Attended, Budget, Carried, Compared, Counted, Line, Snapped, Spread, Step
@@ -103,11 +105,16 @@ class _Compiler:
 
     # -------------------------------------------------------- position-wise
 
+    def units(self, time: int, *parts: tuple[Form, float]) -> Form:
+        """A new dimension with the weighted sum of positive parts, by units of layer ``time``."""
+        made = self.stream.block(1, time + 1).start
+        for form, weight in parts:
+            self.stream.unit(time, Unit(dict(form.row), form.bias, {made: weight}))
+        return Form(((made, 1.0),), 0.0, time + 1)
+
     def relu(self, form: Form, low: Line = (0, 0), high: Line = (0, 1)) -> Form:
         """A new dimension with the positive part; ``low`` and ``high`` bound it."""
-        made = self.stream.block(1, form.time + 1).start
-        self.stream.unit(form.time, Unit(dict(form.row), form.bias, {made: 1.0}))
-        return Form(((made, 1.0),), 0.0, form.time + 1, low, high)
+        return replace(self.units(form.time, (form, 1.0)), low=low, high=high)
 
     def carried(self, form: Form, low: Line, high: Line) -> Form:
         """The positive part of an integer."""
@@ -119,33 +126,23 @@ class _Compiler:
 
     def at_least(self, form: Form, least: int) -> Form:
         """Whether an integer is at least a number: rounded, and rounded again for floating point."""
-        double = form.plus(number(-least)).scaled(2)
         if not form.row:
             return number(int(form.bias >= least))
+        double = form.plus(number(-least)).scaled(2)
         self.steps.append(Compared(self.spread(form)))
-        first = self.stream.block(1, form.time + 1).start
-        for shift, weight in ((1.5, 1.0), (0.5, -1.0)):
-            self.stream.unit(form.time, Unit(dict(double.row), double.bias + shift, {first: weight}))
-        return self.rounded(Form(((first, 1.0),), 0.0, form.time + 1), form.time + 1)
+        first = self.units(form.time, (double.plus(number(1.5)), 1.0), (double.plus(number(0.5)), -1.0))
+        return self.rounded(form.time + 1, first)
 
-    def rounded(self, raw: Form, time: int, *more: Form) -> Form:
+    def rounded(self, time: int, *raw: Form) -> Form:
         """A truth value from approximate ones of which at most one holds (Lemma 9), by units of layer ``time``."""
-        made = self.stream.block(1, time + 1).start
-        for form in (raw, *more):
-            for shift, weight in ((0.5, 1.0), (1.5, -1.0)):
-                row = {d: 2 * w for d, w in form.row}
-                self.stream.unit(time, Unit(row, 2 * form.bias - shift, {made: weight}))
-        return Form(((made, 1.0),), 0.0, time + 1)
+        signs = ((-0.5, 1.0), (-1.5, -1.0))
+        return self.units(time, *((form.scaled(2).plus(number(at)), w) for form in raw for at, w in signs))
 
     def both(self, *forms: Form) -> Form:
-        total = number(1 - len(forms))
-        for form in forms:
-            total = total.plus(form)
-        return self.relu(total) if len(forms) > 1 else forms[0]
+        return self.relu(reduce(Form.plus, forms, number(1 - len(forms)))) if len(forms) > 1 else forms[0]
 
     def opposite(self, form: Form) -> Form:
-        found = number(1).plus(form.scaled(-1))
-        return Form(found.row, found.bias, found.time)
+        return replace(number(1).plus(form.scaled(-1)), low=(0, 0), high=(0, 1), spread=None)
 
     def value(self, node: Node) -> Form:
         """The form of an expression over one side."""
@@ -245,16 +242,14 @@ class _Compiler:
         form = self.both(self.value(s.value), self.opposite(self.marker))
         time = max(form.time, 1)
         (average,) = self.head(time, [], [form], "past")
-        pairs = [
-            (Form(tuple((d, 2 * w) for d, w in average.row), 0.0, average.time), self.place),
-            (self.term("1/(i+1)", (0, 0), (0, 1)).scaled(-1), self.term("i*i", (0, 0), (0, 0))),
-        ]
+        whole = self.term("1/(i+1)", (0, 0), (0, 1))
+        pairs = [(average.scaled(2), self.place), (whole.scaled(-1), self.term("i*i", (0, 0), (0, 0)))]
         (found,) = self.head(average.time, pairs, [self.place], "past")
         at = found.row[0][0]
         self.steps.append(Counted(at))
         self.sizes[at] = (1, 0)
         self.raw.append(at)
-        return Form(found.row, found.bias, found.time, (0, 0), (1, 0))
+        return replace(found, low=(0, 0), high=(1, 0))
 
     def attention(self, s: Attention) -> Form:
         """The scored head, its default from the marker."""
@@ -276,7 +271,7 @@ class _Compiler:
         self.steps.append(Attended(at, boolean, snapped, unique, len(pairs), read, s.value.op == "pos"))
         self.raw += [at, at_marker.row[0][0]]
         if boolean:
-            return self.rounded(found, time, at_marker.plus(default).plus(number(-1)))
+            return self.rounded(time, found, at_marker.plus(default).plus(number(-1)))
         self.sizes[at] = high
         result = found.plus(at_marker.scaled(s.default.value))
         return Form(result.row, result.bias, result.time, (0, 0), high, ((at, 1.0),))

@@ -1,5 +1,6 @@
 """Affine forms of the residual stream that stand for integers and truth values, with their ranges."""
 
+import math
 from dataclasses import dataclass
 
 from restrict.simulate.srasp.budget import Line, Weights
@@ -42,9 +43,9 @@ class Form:
         return Form(kept, self.bias + other.bias, max(self.time, other.time), low, high, tuple(spread.items()))
 
 
-def number(value: int) -> Form:
+def number(value: float) -> Form:
     """The form of a number."""
-    return Form((), float(value), 0, (0, value), (0, value))
+    return Form((), float(value), 0, (0, math.floor(value)), (0, math.ceil(value)))
 
 
 def below(one: Line, two: Line) -> bool:

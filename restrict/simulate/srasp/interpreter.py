@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from restrict.soft.models.model import visible
 _OPS: dict[str, Callable[..., Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": operator.add, "-": operator.sub, "*": operator.mul, "min": np.minimum, "max": np.maximum,
+    "and": operator.and_, "or": operator.or_,
 }  # fmt: skip
 
 
@@ -22,24 +24,20 @@ def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
     indices_of(word, program.alphabet)
     known: dict[str, I64] = {}
     for s in program.statements:
-        if isinstance(s, PrefixSum):
-            known[s.name] = np.cumsum(_value(s.value, word, known, None))
-        elif isinstance(s, Attention):
+        if isinstance(s, Attention):
             known[s.name] = _attend(s, word, known)
-        else:
-            known[s.name] = np.broadcast_to(_value(s.value, word, known, None), (len(word),)).astype(np.int64)
+            continue
+        value = np.broadcast_to(_value(s.value, word, known, None), (len(word),)).astype(np.int64)
+        known[s.name] = np.cumsum(value) if isinstance(s, PrefixSum) else value
     return known
 
 
 def _attend(s: Attention, word: Sequence[str], known: dict[str, I64]) -> I64:
     n = len(word)
-    seen = visible(s.mask, np.arange(n), n)
-    good = np.broadcast_to(_value(s.score, word, known, 2), (n, n)).astype(np.bool_) & seen
-    found = good.any(axis=1) if n else np.zeros(0, dtype=np.bool_)
-    best = (n - 1 - np.argmax(good[:, ::-1], axis=1) if s.rightmost else np.argmax(good, axis=1)) if n else found
-    value = np.broadcast_to(_value(s.value, word, known, None), (n,))
-    default = np.broadcast_to(_value(s.default, word, known, None), (n,))
-    return np.where(found, value[best] if n else value, default).astype(np.int64)
+    value, default = (np.broadcast_to(_value(part, word, known, None), (n,)) for part in (s.value, s.default))
+    good = np.broadcast_to(_value(s.score, word, known, 2), (n, n)) & visible(s.mask, np.arange(n), n)
+    best = [np.flatnonzero(row)[-1 if s.rightmost else 0] if row.any() else -1 for row in good]
+    return np.array([default[i] if j < 0 else value[j] for i, j in enumerate(best)], dtype=np.int64)
 
 
 def _value(node: Node, word: Sequence[str], known: dict[str, I64], axes: int | None) -> Any:
@@ -55,11 +53,4 @@ def _value(node: Node, word: Sequence[str], known: dict[str, I64], axes: int | N
             column = known[node.text]
         return column if axes is None else column[:, None] if node.side == "i" else column[None, :]
     args = [_value(a, word, known, axes) for a in node.args]
-    if node.op == "not":
-        return 1 - args[0]
-    if node.op in ("and", "or"):
-        found = args[0]
-        for a in args[1:]:
-            found = found & a if node.op == "and" else found | a
-        return found
-    return np.asarray(_OPS[node.op](*args)).astype(np.int64)
+    return 1 - args[0] if node.op == "not" else np.asarray(reduce(_OPS[node.op], args)).astype(np.int64)

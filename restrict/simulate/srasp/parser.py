@@ -102,21 +102,17 @@ class _Line(Operators[Node]):
             if self.mask(start) != "past":
                 self.fail(start, "a prefix sum is over [j <= i]")
             self.need("]")
-            return PrefixSum(name, self.truth(self.expression(), "j"))
+            return PrefixSum(name, self.truth(self.of("j")))
         word = self.take("leftmost", "rightmost")
         if not word:
-            value = self.expression()
-            self.only(value, "i")
-            return Local(name, value)
+            return Local(name, self.of("i"))
         mask = self.mask(self.token)
         self.need(",")
         score = self.truth(self.expression())
         self.need("]")
-        value = self.expression()
-        self.only(value, "j")
+        value = self.of("j")
         self.need(":")
-        default = self.expression()
-        self.only(default, "i")
+        default = self.of("i")
         bits = all(x.op == "const" and x.value in (0, 1) for x in (value, default))
         if value.boolean or default.boolean or bits:
             value, default = self.truth(value), self.truth(default)
@@ -126,28 +122,26 @@ class _Line(Operators[Node]):
         self.need("[")
         if self.take("1"):
             return "none"
-        for text in ("j", "<=", "<", ">=", ">"):
-            if text == "j":
-                self.need("j")
-            elif self.take(text):
-                self.need("i")
-                if text in (">", ">="):
-                    self.fail(token, "only the masks 1, j <= i and j < i are known; the start marker must be visible")
-                return "past" if text == "<=" else "strict_past"
-        return self.fail(self.token, "expected <= or <")
+        self.need("j")
+        sign = self.take("<=", "<", ">=", ">") or self.fail(self.token, "expected <= or <")
+        self.need("i")
+        if sign in (">", ">="):
+            self.fail(token, "only the masks 1, j <= i and j < i are known; the start marker must be visible")
+        return "past" if sign == "<=" else "strict_past"
 
-    def truth(self, node: Node, side: Side | None = None) -> Node:
-        if side is not None:
-            self.only(node, side)
+    def truth(self, node: Node) -> Node:
         if node.op == "const" and node.value in (0, 1):
             return replace(node, boolean=True)
         if not node.boolean:
             self.fail(self._token(node), "expected a truth value, not an integer")
         return node
 
-    def only(self, node: Node, side: Side) -> None:
+    def of(self, side: Side) -> Node:
+        """An expression that reads one side only."""
+        node = self.expression()
         if node.sides - {side}:
             self.fail(self._token(node), f"expected an expression of {side} only")
+        return node
 
     def _token(self, node: Node) -> Token:
         return next((t for t in self.tokens if t.start >= node.column), self.tokens[-1])
@@ -181,22 +175,16 @@ class _Line(Operators[Node]):
             second = self.expression()
             self.need(")")
             return Node(token.text, (first, second), column=token.start)
-        if token.kind == "symbol":
-            return self.symbol(token)
-        if token.kind == "name" and (token.text == "pos" or token.text in self.known):
-            boolean = self.known.get(token.text, False)
-            op = "pos" if token.text == "pos" else "vector"
-            return Node(op, text=token.text, side=self.side(), boolean=boolean, column=token.start)
-        return self.fail(token, "expected a number, Q_SYMBOL(i), pos(i) or a vector that is defined above")
-
-    def symbol(self, token: Token) -> Node:
-        text = token.text[2:].strip('"')
-        if text not in self.alphabet:
-            self.fail(token, f"{quote(text)} is not in the alphabet")
-        return Node("symbol", text=text, side=self.side(), boolean=True, column=token.start)
-
-    def side(self) -> Side:
+        text, op, boolean = token.text, token.kind, True
+        if op == "symbol":
+            text = text[2:].strip('"')
+            if text not in self.alphabet:
+                self.fail(token, f"{quote(text)} is not in the alphabet")
+        elif op == "name" and (text == "pos" or text in self.known):
+            op, boolean = "pos" if text == "pos" else "vector", self.known.get(text, False)
+        else:
+            self.fail(token, "expected a number, Q_SYMBOL(i), pos(i) or a vector that is defined above")
         self.need("(")
-        found = self.need("i", "j")
+        side: Side = "i" if self.need("i", "j") == "i" else "j"
         self.need(")")
-        return "i" if found == "i" else "j"
+        return Node(op, text=text, side=side, boolean=boolean, column=token.start)
