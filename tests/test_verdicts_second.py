@@ -21,13 +21,13 @@ from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import Second as Checked
 from restrict.checker.verdict_second import edged
 from restrict.kernels.second import beyond, ends
-from restrict.kernels.verdict import greatest, heaviest
+from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.axes import Table
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form
-from restrict.soft.trained.graph import Graph, traced
+from restrict.soft.trained.graph import Graph, farthest
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
@@ -655,15 +655,12 @@ def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int
     for key in made.cases(9):
         e, v = rng.random((key[0] + 1, 3)) + 0.1, rng.normal(size=(key[0] + 1, 3))
         whole = greatest(e, v, *made.edges, np.array(key, dtype=np.int64), 0.0)
-        ptr, source, symbol, case = made.led(key)
-        assert greatest(e, v, ptr, source, symbol, case, 0.0) == whole
-        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
-        heaviest(e, v, ptr, source, symbol, case, whole, back)
-        word = traced(back, source, symbol, case.tolist())
+        assert greatest(e, v, *made.led(key), 0.0) == whole
+        *_, word = farthest(e, v, made.led(key), whole)
         assert made.state(word) == key[2]
         weights = e[range(key[0] + 1), (0, *word)]
         assert weights @ v[range(key[0] + 1), (0, *word)] / weights.sum() == pytest.approx(whole, abs=1e-12)
-        fewer += len(source) < len(made.edges[1]) // 2
+        fewer += len(made.led(key)[1]) < len(made.edges[1]) // 2
     assert fewer > 10
     assert graph.led((3, 0, graph.cases(3)[-1][2]))[1] is graph.edges[1]
 

@@ -76,8 +76,7 @@ class Layered(Case):
 
 def lines(basis: Basis) -> list[tuple[Array, float]]:
     """The directions of a basis, and where its centre is along each."""
-    near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
-    return [(row, float(row @ centre)) for row in near]
+    return [(row, float(row @ basis.middle)) for row in basis.near]
 
 
 class Second:
@@ -334,7 +333,7 @@ class At:
         """What the values of each head are along the directions of a basis and against them."""
         search, found = self.search, list[Array]()
         for h, (table, last) in enumerate(zip(search.values, self.leaf.values, strict=True)):
-            rows = np.array(search.frames[number][h].rows) / (1 << 24) @ search.turns[h][1].T
+            rows = search.frames[number][h].near @ search.turns[h][1].T
             found.append(table.along(number, rows, self.way.cells, last))
         return found
 
@@ -395,7 +394,7 @@ class At:
         sides = self.sides(number)
         rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
         for h, basis in enumerate(search.frames[number]):
-            near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
+            near, centre = basis.near, basis.middle
             for row, above, below in zip(near, *sides[h], strict=True):
                 at = float(row @ centre)
                 up, down = self.steep[:, len(tops)].tolist()
