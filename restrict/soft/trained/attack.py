@@ -41,11 +41,9 @@ class Attack:
         back = layer.inner.weight @ (slope * (layer.outer.weight @ behind))
         if layer.norm2 is None:
             return float(line @ said), behind + back
-        back, behind = (
-            ((back + behind) * layer.norm2.weight, 0 * behind)
-            if self.model.post
-            else (back * layer.norm2.weight, behind)
-        )
+        if self.model.post:
+            back, behind = back + behind, 0 * behind
+        back = back * layer.norm2.weight
         gradient = behind + (back - back.sum() / len(x) - x * float(back @ x) / len(x)) / deviation
         return float(line @ said), gradient
 

@@ -134,11 +134,6 @@ class Rounding:
         own = averaged(turn * worst, grown * size, grown * slip, at[:, None] + 1, run)
         return size * SLACK, own + 2 * (at[:, None] + 1) * TINY * v.computed.max()
 
-    def errors(self, key: Key, y: Form) -> Array:
-        """:meth:`all_errors` on one cell of a case."""
-        found: Array = self.all_errors([key], Form(*(part[None] for part in y)))[0]
-        return found
-
     def together(self, keys: Sequence[Key], y: Form) -> Array:
         """:meth:`all_errors` of any number of cells."""
         parts = (slice(at, at + TOGETHER) for at in range(0, len(keys), TOGETHER))
@@ -245,8 +240,8 @@ def plainly(search: Search, rounding: Rounding, cases: Sequence[Case]) -> dict[K
         mine = [case for case in cases if case.basis == number]
         for some in (mine[at : at + TOGETHER] for at in range(0, len(mine), TOGETHER)):
             forms = [search.kept(case.key, *search.span(*search.alone(case)))[0].form() for case in some]
-            every = Form(*(np.stack(parts) for parts in zip(*forms, strict=True)))
-            for case, off in zip(some, rounding.all_errors([case.key for case in some], every), strict=True):
+            together = rounding.all_errors([case.key for case in some], Form.side_by_side(forms))
+            for case, off in zip(some, together, strict=True):
                 errors = search.graph.asked[case.key[2]].errors(off)
                 if (case.margins > SAFE + errors).all():
                     found[case.key] = nearest(case.margins.min(0), errors, case.key)

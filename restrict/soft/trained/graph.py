@@ -96,15 +96,9 @@ class Graph:
     @cached_property
     def edges(self) -> tuple[I64, I64, I64]:
         """``ptr, source, symbol``: the transitions by target, for the kernels."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.delta]
-        for q, row in enumerate(self.delta):
-            for s, t in enumerate(row):
-                if t >= 0:
-                    found[t].append((q, s))
-        ptr = np.cumsum([0, *map(len, found)]).astype(np.int64)
-        flat = [edge for edges in found for edge in edges]
-        pairs = np.array(flat, dtype=np.int64).reshape(-1, 2)
-        return ptr, pairs[:, 0].copy(), pairs[:, 1].copy()
+        edges = sorted((t, q, s) for q, row in enumerate(self.delta) for s, t in enumerate(row) if t >= 0)
+        target, source, symbol = np.array(edges, dtype=np.int64).reshape(-1, 3).T.copy()
+        return np.searchsorted(target, np.arange(len(self.delta) + 1)), source, symbol
 
     @cached_property
     def before(self) -> list[list[int]]:

@@ -16,7 +16,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
-from restrict.soft.trained.axes import Table, Tuple3, axes, turn_document
+from restrict.soft.trained.axes import Table, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.directions import BOUND, Key
 from restrict.soft.trained.empty import Empty
@@ -325,7 +325,7 @@ class At:
         self.steep = np.zeros((2, 0))
 
     @cached_property
-    def tables(self) -> list[Tuple3]:
+    def tables(self) -> list[Form]:
         """The values of each head at the cells that lead here."""
         return [values.at(self.way.cells, v) for values, v in zip(self.search.values, self.leaf.values, strict=True)]
 
