@@ -83,8 +83,8 @@ class Table:
         """Some cells, in their order, then one more."""
         if not len(cells):
             return Form.side_by_side([last])
-        both = zip(self.upto(cells[-1]), last, strict=True)
-        return Form(*(np.concatenate([table[cells], part[None]]) for table, part in both))
+        both = zip(self.upto(cells[-1]), Form.side_by_side([last]), strict=True)
+        return Form(*(np.concatenate([table[cells], part]) for table, part in both))
 
     def along(self, number: int, rows: Array, cells: I64, last: Form) -> Array:
         """:func:`along` in some cells, then in one more. Those of the table are reckoned once for a number: again
@@ -93,4 +93,4 @@ class Table:
         if len(cells) and known.shape[2] <= cells[-1]:
             new = along(rows, *(part[known.shape[2] :] for part in self.upto(cells[-1])))
             known = self.reached[number] = np.concatenate([known, new], axis=2)
-        return np.concatenate([known[:, :, cells], along(rows, *(part[None] for part in last))], axis=2)
+        return np.concatenate([known[:, :, cells], along(rows, *Form.side_by_side([last]))], axis=2)
