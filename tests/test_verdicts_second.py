@@ -111,35 +111,6 @@ def test_the_length_of_a_deviation_is_bounded_with_many_generators(seed: int) ->
     assert max((corners**2).sum(1).max(), (worst**2).sum(1).max()) <= bound
 
 
-def second_output(naive: Naive, word: tuple[int, ...]) -> Array:
-    return np.array(naive.attention(word, 1)[1])
-
-
-@pytest.mark.parametrize("seed", heavy_after([103, *range(100, 103), *range(104, 160)], 1))
-def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> None:
-    model, naive, graph, _ = case(seed)
-    n, search = 4, None
-    search = Second(model, graph, n, 0.2, 3)
-    found = {}
-    for key in graph.cases(n):
-        made = search.case(key)
-        if not isinstance(made, Layered):
-            break
-        found[key] = made
-    for word, q in prefixes((graph.delta, graph.accept), n):
-        made = found.get((len(word), word[-1] if word else -1, q))
-        if made is None:
-            continue
-        outs = second_output(naive, tuple(model.tokens[s] for s in word))
-        t = np.concatenate([np.array(basis.rows) / 2**24 @ (out - np.array(basis.centre) / 2**24)
-                            for basis, out in zip(search.frames[made.second], outs, strict=True)])  # fmt: skip
-        inside = []
-        for upper, width, *_ in made.leaves:
-            top = np.array(upper) / 2**16
-            inside.append(((t <= top + 1e-9) & (t >= top - np.array(width) / 2**16 - 1e-9)).all())
-        assert any(inside)
-
-
 def leaves_of(low: Array, high: Array, tree: Any, empty: bool = False) -> Iterator[tuple[Array, Array]]:
     """The cells of a tree from left to right: those that may have words, or those that are said to have none."""
     if tree == 0 or len(tree) == 1:

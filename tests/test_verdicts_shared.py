@@ -188,19 +188,6 @@ def test_the_first_case_of_a_symbol_and_a_state_has_hints(made: tuple[Trained, d
     assert len(seen) > 2
 
 
-def test_shared_hints_are_verified_for_each_case(made: tuple[Trained, dict[str, Any]]) -> None:
-    """Words of other positions are beyond a box that holds those of the first alone, so left-out hints are refused."""
-    model, document = made
-    refused = 0
-    for number, case in enumerate(document["cases"]):
-        before = [c for c in document["cases"][:number] if c[1:3] == case[1:3]]
-        if before and len(case) > 3:
-            other = copy.deepcopy(document)
-            del other["cases"][number][3:]
-            refused += refusal(model.content, other)[0] == 3
-    assert refused
-
-
 def test_a_shared_box_that_loses_a_word_of_a_later_case_is_refused() -> None:
     """The box that is said is made that of the words of the first case alone."""
     model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
