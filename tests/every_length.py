@@ -53,9 +53,8 @@ class Result:
 
     def add(self, other: "Result") -> None:
         """Add the counts of another."""
-        for mine, its in ((self.counts, other.counts), (self.declined, other.declined), (self.claims, other.claims)):
-            mine.update(its)
-        self.shown.update(other.shown)
+        for name in ("counts", "declined", "claims", "shown"):
+            getattr(self, name).update(getattr(other, name))
         self.wrong += other.wrong
 
 
@@ -65,15 +64,9 @@ def examined(rng: Generator, model: Document, proofs: float) -> Result:
     content = dumps(model)
     try:
         subject = Subject(model, content)
-    except NotOrderOnly as error:
-        result.declined[reason(error)] += 1
-        return result
-    except ResourceLimit as error:
-        result.counts["too large"] += 1
-        result.declined[reason(error)] += 1
-        return result
-    except ModelError as error:
-        result.counts["malformed"] += 1
+    except (NotOrderOnly, ResourceLimit, ModelError) as error:
+        if not isinstance(error, NotOrderOnly):
+            result.counts["too large" if isinstance(error, ResourceLimit) else "malformed"] += 1
         result.declined[reason(error)] += 1
         return result
     result.counts["accepted"] += 1

@@ -27,7 +27,7 @@ from tests.marks import heavy_after
 from tests.near_claims import biased
 from tests.schemas import of_its_schema
 from tests.verdict_cases import FOLDER as TRAINED
-from tests.verdict_cases import by_pieces
+from tests.verdict_cases import leaved
 
 NAMES = ("tomita2-1l1h16d", "contains-aba-1l1h16d-nope", "dyck1-depth2-1l1h16d-nope")
 
@@ -230,7 +230,7 @@ def hints(document: Any, rng: np.random.Generator) -> Iterator[Any]:
         yield made
     made = copy.deepcopy(document)
     for case in made["cases"]:
-        case[5:6] = [by_pieces(case[5] if len(case) > 5 else 0)]
+        case[5:6] = [leaved(case[5] if len(case) > 5 else 0, lambda _: 2)]
     yield made
 
 

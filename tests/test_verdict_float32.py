@@ -10,8 +10,10 @@ import pytest
 from restrict.base.errors import ModelError
 from restrict.soft.importers import import_weights
 from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.directions import Key
 from restrict.soft.trained.firm import firm
 from restrict.soft.trained.float32 import Rounding, as_run, plainly
+from restrict.soft.trained.forms import Form
 from restrict.soft.trained.graph import Graph, graph_of, task_language
 from restrict.soft.trained.model import Trained, forward, load
 from restrict.soft.trained.read_out import Asked, margin
@@ -64,6 +66,11 @@ def deviations(model: Trained, tokens: list[int]) -> tuple[Any, Any]:
     return logits, np.sqrt(z.var(axis=1) + float(model.epsilon))
 
 
+def of_one(rounding: Rounding, key: Key, cell: Form) -> Any:
+    """The bound on one cell of a case."""
+    return rounding.all_errors([key], Form.side_by_side([cell]))[0]
+
+
 def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, words: int, times: int) -> list[float]:
     """For random words, the largest quotient of an error and the bound of the case's whole box, at every prefix."""
     search = Search(model, graph, n)
@@ -81,7 +88,7 @@ def quotients(model: Trained, graph: Graph, n: int, rng: np.random.Generator, wo
                 key = (i, word[i - 1] if i else -1, q)
                 if key not in bounds:
                     high, low = search.box(key)
-                    bounds[key] = rounding.errors(key, search.kept(key, low, high)[0].form())
+                    bounds[key] = of_one(rounding, key, search.kept(key, low, high)[0].form())
                 labels = list(graph.labels)
                 off = np.abs(
                     logits[row, labels].astype(float) * roots[row].astype(float) - exact[row, labels] * sd[row]
@@ -211,7 +218,7 @@ def test_cases_together_have_the_rounding_that_they_have_one_by_one(name: str) -
         for case in found.cases:
             search.use(case.basis)
             form = search.kept(case.key, *search.span(*search.alone(case)))[0].form()
-            asked, off = found.graph.asked[case.key[2]], rounding.errors(case.key, form)
+            asked, off = found.graph.asked[case.key[2]], of_one(rounding, case.key, form)
             assert ((case.margins > SAFE + asked.errors(off)).all()) == (case.key in quick)
             if case.key in quick:
                 alone = firm(search, rounding.together, case)

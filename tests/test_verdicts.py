@@ -17,11 +17,11 @@ import pytest
 from safetensors.numpy import save
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError
+from restrict.base.options import changed
 from restrict.checker import verdict as checker_module
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict_forms import Form, moved, network, signed
 from restrict.checker.verdict_numbers import ONE, slope
 from restrict.cli.soft_verify import leave
 from restrict.kernels.verdict import greatest
@@ -29,7 +29,7 @@ from restrict.languages.dfa import Dfa
 from restrict.soft.trained import decide, memory
 from restrict.soft.trained import verdict as search_module
 from restrict.soft.trained.cells import Tables, activated
-from restrict.soft.trained.decide import Verdict, verify_trained
+from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Tail, leaves_of
 from restrict.soft.trained.graph import Graph, graph_of, task_graph, task_language
@@ -40,15 +40,10 @@ from tests import verdict_cases
 from tests.clock import quicker_than
 from tests.commands import failed, succeeded, typed
 from tests.marks import heavy_after
-from tests.naive_gpt2 import Naive, prefixes
-from tests.verdict_cases import refusal
+from tests.naive_gpt2 import prefixes
+from tests.verdict_cases import loaded, refusal
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
-
-
-def claim(name: str) -> tuple[Trained, Naive, Graph]:
-    model, naive = verdict_cases.kept(name)
-    return model, naive, graph_of(model, task_language(model))
 
 
 def units(values: Any) -> Any:
@@ -58,7 +53,7 @@ def units(values: Any) -> Any:
 
 def test_an_automaton_with_needless_states_makes_the_same_claim() -> None:
     """Two dead states, one of which leads to the other, and each other state twice."""
-    model, _, graph = claim(verdict_cases.NAMES[0])
+    model, graph = loaded(verdict_cases.NAMES[0])
     small = task_language(model)
     count, k = small.states, len(small.alphabet)
     rows = [tuple(t if t != small.dead else 2 * count for t in row) for row in small.delta]
@@ -75,7 +70,9 @@ def test_an_automaton_with_needless_states_makes_the_same_claim() -> None:
 def test_exponentials_and_gelu_are_within_their_bounds() -> None:
     rng = np.random.default_rng(1)
     with localcontext() as context:
-        context.prec = 80
+        context.prec = 120
+        for power, found in enumerate(numbers.powers()):
+            assert abs(found - Decimal(-power).exp() * numbers.UNIT) <= 4
         k = (2 / PI).sqrt()
         for size in (1e-9, 1.0, 30.0, 150.0):
             for _ in range(150):
@@ -83,9 +80,6 @@ def test_exponentials_and_gelu_are_within_their_bounds() -> None:
                 exact = (Decimal(x) / numbers.ONE).exp() * numbers.UNIT
                 found = numbers.exponential(x)
                 assert abs(exact - found) <= 8 + (found >> 80)
-                low, high = numbers.enclosed(x, 1000)
-                off = (Decimal(1000) / numbers.ONE).exp()
-                assert low <= exact / off <= exact * off <= high
                 y = int(rng.normal() * min(size, 30) * numbers.ONE)
                 real = Decimal(y) / numbers.ONE
                 value, error = numbers.gelu(y)
@@ -189,49 +183,15 @@ def test_a_light_word_that_goes_farther_is_found() -> None:
             assert greatest(e, v, *graph.edges, np.array((23, 2, 3)), begin) >= most - 1e-9
 
 
-@pytest.mark.parametrize("seed", heavy_after(range(40), 4))
-def test_every_point_is_inside_its_enclosure(seed: int) -> None:
-    """Random cells of residual streams behind attention: the integers of the checker contain the plain values."""
-    rng = np.random.default_rng(seed)
-    model, naive = verdict_cases.random_checkpoint(rng) if seed % 2 else verdict_cases.kept(verdict_cases.NAMES[0])
-    graph = verdict_cases.random_graph(rng, model, naive)
-    check = verdict_cases.checked(model, graph)
-    d, m, one = model.d, int(rng.integers(1, 5)), numbers.ONE
-    c, g = rng.normal(size=d) * 2, rng.normal(size=(m, d)) * float(rng.choice([1e-4, 0.02, 0.3]))
-    rest = np.abs(rng.normal(size=d)) * float(rng.choice([0.0, 1e-3, 0.05]))
-    y = Form(units(c), units(g), [r + m + 2 for r in units(rest)])
-    [z] = network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
-    middle, neurons = np.array(z.centre, float) / one, np.array(z.values.centre, float) / one
-    *spans, last = np.array(z.values.spans, float) / one
-    for _ in range(60):
-        eps = rng.uniform(-1, 1, size=m) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], size=m)
-        point = c + eps @ g + rest * rng.choice([-1.0, 1.0], size=d)
-        said, inner = naive.rest(list(point)), naive.normed(list(point), "h.0.ln_2")
-        hidden = [naive.act(v) for v in naive.linear(inner, "h.0.mlp.c_fc")]
-        out = np.array(point) + naive.linear(hidden, "h.0.mlp.c_proj")
-        gap = out - middle
-        assert ((gap - gap.mean()) ** 2).mean() <= z.square / one**2 + 1e-9
-        assert np.abs(gap).sum() <= z.far / one + 1e-9
-        off = np.array(z.values.rest, float) / one + np.abs(last) + 1e-9
-        assert (np.abs(hidden - neurons - eps @ np.array(spans)) <= off).all()
-        deviation = np.sqrt(((out - out.mean()) ** 2).mean() + 1e-5)
-        for label, sign in check.signs.items():
-            for wanted in (True, False):
-                asked = sign if wanted else check.nothing.less(sign)
-                [(least, line)] = signed(asked, z, check.final, check.model.epsilon)
-                value = said[label] * deviation * (1 if wanted else -1)
-                assert value >= (least + np.array(line, float) @ eps) / one - 1e-9
-
-
 @pytest.mark.parametrize("seed", heavy_after(range(20), 1))
 def test_pieces_and_what_neurons_read_are_taken(seed: int) -> None:
     """Verdicts with pieces and bounds in every case are true, and a bound that a word exceeds is refused."""
     rng = np.random.default_rng(seed)
-    changed = verdict_cases.with_pieces
+    pieced = verdict_cases.with_pieces
     found = verdict_cases.fitting(
-        rng, lambda found: (made := changed(found)) is not found and any(case.held for case in made.cases)
+        rng, lambda found: (made := pieced(found)) is not found and any(case.held for case in made.cases)
     )
-    model, made = found.model, changed(found)
+    model, made = found.model, pieced(found)
     document = json.loads(made.to_bytes())
     assert verdict_cases.accepted(model, document)
     case = next(case for case in document["cases"] if len(case) > 7)
@@ -266,12 +226,12 @@ def test_a_bias_that_turns_a_label_makes_the_certificate_false() -> None:
     document = found.document()
     assert verify(model.content, found.to_bytes())
     for label in range(4):
-        changed = tensors | {"lm_head.bias": tensors["lm_head.bias"].copy()}
-        changed["lm_head.bias"][label] -= 100 * (1 if label in graph.want[0] else -1)
-        assert verdict_cases.refusal(save(changed), document)[0] == 3
+        turned = tensors | {"lm_head.bias": tensors["lm_head.bias"].copy()}
+        turned["lm_head.bias"][label] -= 100 * (1 if label in graph.want[0] else -1)
+        assert refusal(save(turned), document)[0] == 3
     for wrong in (np.zeros(3), np.zeros((4, 1)), np.full(4, np.nan), np.full(4, 2.0**41), np.zeros(4, np.int64)):
         kept = wrong if wrong.dtype == np.int64 else wrong.astype(np.float32)
-        assert verdict_cases.refusal(save(tensors | {"lm_head.bias": kept}), document)[0] == 4
+        assert refusal(save(tensors | {"lm_head.bias": kept}), document)[0] == 4
 
 
 # ---------------------------------------------------------------- claims
@@ -279,8 +239,12 @@ def test_a_bias_that_turns_a_label_makes_the_certificate_false() -> None:
 
 @pytest.mark.parametrize("name", heavy_after(verdict_cases.NAMES, 1))
 def test_verdicts_on_trained_models_are_true(name: str) -> None:
-    model, naive, graph = claim(name)
+    """By signs and, what is weaker where some label is wanted behind every prefix, by the greatest."""
+    (model, naive), graph = verdict_cases.kept(name), loaded(name)[1]
     found = verify_trained(model, graph, 6)
+    by_greatest = verify_trained(model, graph_of(model, task_language(model), read_out="next"), 4)
+    assert " greatest " in verdict_cases.agrees(by_greatest)
+    assert by_greatest.status == "right" or found.status == "wrong"
     assert found.status == ("wrong" if name.startswith("contains") else "right")
     assert verdict_cases.agrees(found).startswith(f"s VERIFIED {found.status} n=0..6")
     if found.wrong is not None:
@@ -291,23 +255,19 @@ def test_verdicts_on_trained_models_are_true(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(60), 4))
-def test_axes_of_their_own_are_as_good_as_the_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_axes_of_their_own_are_as_good_as_the_first(seed: int) -> None:
     """Every case is tried in coordinates of its own; another basis in its place is refused."""
-    monkeypatch.setattr(OPTIONS, "coarse", ())
-    monkeypatch.setattr(OPTIONS, "few", 0)
-    monkeypatch.setattr(OPTIONS, "shortest", 1)
-    monkeypatch.setattr(OPTIONS, "gain", 9.0)
     rng = np.random.default_rng(seed)
     model, _, graph = verdict_cases.random_case(rng)
-    found = verify_trained(model, graph, int(rng.integers(1, 5)), seconds=60)
+    with changed(OPTIONS, coarse=(), few=0, shortest=1, gain=9.0):
+        found = verify_trained(model, graph, int(rng.integers(1, 5)), seconds=60)
     verdict_cases.agrees(found)
     document = found.document()
     if not found.proves or "turned" not in document:
         return
     for case in document["cases"]:
         case[5:] = [*case[5:6], len(document["turned"]) + 1] if len(case) > 5 else [0, -1]
-    with pytest.raises(Reject):
-        verify(model.content, json.dumps(document).encode())
+    assert refusal(model.content, document)[0] != 0
 
 
 @pytest.mark.parametrize("spans", [0, 1, 3])
@@ -329,7 +289,7 @@ def test_few_generators_are_sound_and_the_checker_agrees(spans: int, monkeypatch
 
 
 def test_a_memory_must_project_to_the_language() -> None:
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    model, graph = loaded("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph.remembering([[1, 0], [1, 0]]), 4)
     document = found.document()
     assert "memory" in document
@@ -348,23 +308,23 @@ def test_a_memory_must_project_to_the_language() -> None:
 
 def test_what_is_no_claim_about_a_model_is_refused() -> None:
     """Symbols of one row or name, heads that do not divide the width, labels twice, and one wanted and not asked."""
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    model, graph = loaded("contains-aba-1l1h16d-nope")
     document = verify_trained(model, graph, 3).document()
     rows, labels = document["model"]["rows"], document["language"]["labels"]
-    for part, changed, says in (
+    for part, other, says in (
         ("model", {"rows": [rows[0]] * len(rows)}, "different rows of the embedding"),
         ("model", {"heads": 3}, "do not divide"),
         ("model", {"alphabet": ["a", "a"]}, "a name of its own"),
         ("language", {"labels": [*labels, labels[0]]}, "different rows of the unembedding"),
         ("language", {"labels": labels[1:]}, "not one of the labels"),
     ):
-        code, reason = refusal(model.content, document, **{part: changed})
+        code, reason = refusal(model.content, document, **{part: other})
         assert (code, says in reason) == (4, True)
 
 
 def test_a_wrong_word_alone_has_no_bases() -> None:
     """A basis has ``d^2`` numbers, half a megabyte at width 256; without cases nothing reads it."""
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    model, graph = loaded("contains-aba-1l1h16d-nope")
     found = verify_trained(model, graph, 3)
     assert found.wrong is not None
     document = replace(found, upto=-1).document()
@@ -375,7 +335,7 @@ def test_a_wrong_word_alone_has_no_bases() -> None:
 
 
 def test_a_word_that_is_no_prefix_of_the_language_is_not_wrong() -> None:
-    model, _, graph = claim(verdict_cases.NAMES[0])
+    model, graph = loaded(verdict_cases.NAMES[0])
     document = verify_trained(model, graph, 3).document() | {"upto": -1, "cases": [], "basis": []}
     inside = {word for word, _ in prefixes((graph.delta, graph.accept), 3)}
     words = [word for n in (1, 2, 3) for word in itertools.product(range(len(model.symbols)), repeat=n)]
@@ -389,7 +349,7 @@ def test_a_word_that_is_no_prefix_of_the_language_is_not_wrong() -> None:
 
 def test_a_verdict_on_no_word_is_none() -> None:
     """No word of the language is so short: neither the engine nor the checker calls the model right on it."""
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    model, graph = loaded("contains-aba-1l1h16d-nope")
     with pytest.raises(UsageError, match="the language has no word of at most 2 symbols"):
         verify_trained(model, graph, 2)
     document = verify_trained(model, graph, 3).document()
@@ -440,7 +400,7 @@ def test_an_offset_is_a_part_of_the_claim(tmp_path: Path) -> None:
 
 
 def test_a_wrong_word_stands_beside_what_is_being_done_as_soon_as_it_is_known() -> None:
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
+    model, graph = loaded("contains-aba-1l1h16d-nope")
     told = list[str]()
     found = verify_trained(model, graph, 20, tell=told.append)
     assert found.wrong is not None
@@ -486,9 +446,9 @@ def test_ctrl_c_keeps_what_is_decided(tmp_path: Path) -> None:
     assert verify(path.read_bytes(), out.read_bytes()).startswith("s VERIFIED right n=0..3000 prefixes=0..")
 
 
-def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one() -> None:
     """The state that says most is the one that is certified."""
-    model, _, graph = claim(verdict_cases.NAMES[0])
+    model, graph = loaded(verdict_cases.NAMES[0])
     run = decide._Run(model, graph, 6, lambda _: None)
     run.cases()
     run.states.append(run.begun(graph.remembering([[1, 0], [1, 0]]), ("a memory",)))
@@ -498,11 +458,11 @@ def test_an_interrupt_in_a_finer_graph_keeps_the_coarser_one(monkeypatch: pytest
     assert run.best() is run.states[1]
 
 
-def test_every_prefix_below_a_short_wrong_word_is_a_case_of_one_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_prefix_below_a_short_wrong_word_is_a_case_of_one_cell() -> None:
     """However hard its cases are: the halving of cells is left out, and with it most of the search."""
-    monkeypatch.setattr(OPTIONS, "cells", 1)
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
-    found = verify_trained(model, graph, 40)
+    model, graph = loaded("contains-aba-1l1h16d-nope")
+    with changed(OPTIONS, cells=1):
+        found = verify_trained(model, graph, 40)
     assert (found.status, found.shortest, found.memory) == ("wrong", True, ("all symbols",))
     assert found.wrong is not None
     words = sum(2**length for length in range(len(found.wrong.word)))
@@ -526,36 +486,32 @@ def test_the_automaton_of_single_prefixes_knows_each_of_them(monkeypatch: pytest
     assert memory.singles(graph, 4) is None
 
 
-def test_more_prefixes_are_cases_of_their_own_where_one_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_prefixes_are_cases_of_their_own_where_one_stays_open() -> None:
     """With one cell for a case the model is not decided below its wrong word, and seven prefixes are too many to begin
     with; as many as the certificate has room for are tried before a shorter wrong word is said to be possible."""
-    monkeypatch.setattr(OPTIONS, "cells", 1)
-    monkeypatch.setattr(OPTIONS, "single", 3)
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
-    found = verify_trained(model, graph, 40)
+    model, graph = loaded("contains-aba-1l1h16d-nope")
+    with changed(OPTIONS, cells=1, single=3):
+        found = verify_trained(model, graph, 40)
+        with changed(OPTIONS, singles_room=3 * model.d):
+            assert verify_trained(model, graph, 40).memory == ("whether symbol 2 was seen",)
     assert (found.status, found.shortest, found.memory) == ("wrong", True, decide.ALL)
     assert " shortest " in verify(model.content, found.to_bytes())
-    monkeypatch.setattr(OPTIONS, "singles_room", 3 * model.d)
-    assert verify_trained(model, graph, 40).memory == ("whether symbol 2 was seen",)
 
 
-def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finer_graphs_below_a_wrong_word_have_a_time_of_their_own() -> None:
     """When it is over, the coarser graph is what is certified, if it says as much."""
-    for name in ("cells", "single"):
-        monkeypatch.setattr(OPTIONS, name, 1)
-    monkeypatch.setattr(OPTIONS, "singles_room", 0)
-    monkeypatch.setattr(OPTIONS, "below", -1)
-    model, _, graph = claim("contains-aba-1l1h16d-nope")
-    found = verify_trained(model, graph, 40)
+    model, graph = loaded("contains-aba-1l1h16d-nope")
+    with changed(OPTIONS, cells=1, single=1, singles_room=0, below=-1):
+        found = verify_trained(model, graph, 40)
     assert (found.status, found.shortest, found.memory) == ("wrong", False, ())
     assert verify(model.content, found.to_bytes()).startswith("s VERIFIED wrong")
 
 
-def test_the_first_symbols_are_remembered_where_an_early_case_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_symbols_are_remembered_where_an_early_case_is_open() -> None:
     """The words of an early case are few and far apart, so that no box holds them well."""
-    monkeypatch.setattr(OPTIONS, "cells", 1)
     model, _, graph, _ = verdict_cases.case("plain", 1)
-    found = verify_trained(model, graph, 6)
+    with changed(OPTIONS, cells=1):
+        found = verify_trained(model, graph, 6)
     assert (found.status, found.memory) == ("right", ("the first 6 symbols",))
     assert verdict_cases.agrees(found)
 
@@ -563,7 +519,7 @@ def test_the_first_symbols_are_remembered_where_an_early_case_is_open(monkeypatc
 @pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
 def test_what_leads_to_a_case_is_the_same_with_numbers_of_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a state behind all that is remembered leads to itself, and is not reached at the position before."""
-    model, _, graph = claim(name)
+    model, graph = loaded(name)
     last, table = memory.beginnings(graph)
     finer = graph.remembering(table)
     keys = [key for key in finer.cases(last + 2) if key[0] in (2, last, last + 1, last + 2)]
@@ -575,12 +531,12 @@ def test_what_leads_to_a_case_is_the_same_with_numbers_of_its_own(name: str, mon
         np.testing.assert_allclose(box, search.box(key), atol=1e-9)
 
 
-def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_coordinates_decide_where_they_are_enough() -> None:
     """The checker's time grows with their number; without them the same cases are decided."""
-    model, _, graph = claim("tomita2-1l1h16d")
+    model, graph = loaded("tomita2-1l1h16d")
     found = verify_trained(model, graph, 16)
-    monkeypatch.setattr(OPTIONS, "coarse", ())
-    whole = verify_trained(model, graph, 16)
+    with changed(OPTIONS, coarse=()):
+        whole = verify_trained(model, graph, 16)
     assert (found.status, whole.status) == ("right", "right")
     sizes = [[len(case.upper) for case in each.cases] for each in (found, whole)]
     assert 4 * sum(sizes[0]) <= 3 * sum(sizes[1])
@@ -589,17 +545,10 @@ def test_few_coordinates_decide_where_they_are_enough(monkeypatch: pytest.Monkey
         assert verify(model.content, each.to_bytes()).startswith("s VERIFIED right n=0..16 ")
 
 
-def test_the_powers_of_the_exponential_are_within_four_units() -> None:
-    with localcontext() as context:
-        context.prec = 120
-        for k, found in enumerate(numbers.powers()):
-            assert abs(found - Decimal(-k).exp() * numbers.UNIT) <= 4
-
-
 def test_a_small_model_is_answered_within_two_seconds() -> None:
     """Once the kernels are compiled; processor time, as other work may run beside."""
     for name in verdict_cases.NAMES:
-        model, _, graph = claim(name)
+        model, graph = loaded(name)
         verify_trained(model, graph, 3)
         with quicker_than(2):
             assert verify_trained(model, graph, 40).status in ("right", "wrong")
@@ -659,24 +608,10 @@ def test_a_language_over_other_symbols_is_refused() -> None:
     assert "is over" in failed(UsageError, "soft", "verify", path, "-n", 3, "-L", "regex[ab]:(ab)*")
 
 
-def test_a_model_that_a_verdict_cannot_be_about_is_refused(tmp_path: Path) -> None:
-    model, _, graph = claim(verdict_cases.NAMES[0])
-    with pytest.raises(UsageError, match="position embeddings"):
-        verify_trained(model, graph, 400)
+def test_weights_without_a_configuration_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m.safetensors").write_bytes(b"no")
     with pytest.raises(UsageError, match="beside it"):
         load(tmp_path / "m.safetensors")
-    (tmp_path / "soft.json").write_text('{"format": "restrict-soft/1"}')
-    with pytest.raises(ModelError, match="imported from"):
-        load(tmp_path / "soft.json")
-
-
-def test_a_verdict_for_another_model_is_refused() -> None:
-    model, _, graph = claim(verdict_cases.NAMES[0])
-    other = verdict_cases.kept(verdict_cases.NAMES[1])[0]
-    found: Verdict = verify_trained(model, graph, 2)
-    with pytest.raises(Reject, match="SHA-256"):
-        verify(other.content, found.to_bytes())
 
 
 @pytest.mark.parametrize(
@@ -692,18 +627,18 @@ def test_a_verdict_for_another_model_is_refused() -> None:
     ],
 )
 def test_a_malformed_checkpoint_is_refused_by_the_checker(change: dict[str, Any]) -> None:
-    model, _, graph = claim(verdict_cases.NAMES[0])
+    model, graph = loaded(verdict_cases.NAMES[0])
     document = verify_trained(model, graph, 1).document()
     size = int.from_bytes(model.content[:8], "little")
     header = json.dumps(json.loads(model.content[8 : 8 + size]) | change).encode()
     content = len(header).to_bytes(8, "little") + header + model.content[8 + size :]
-    assert verdict_cases.refusal(content, document)[0] == 4
+    assert refusal(content, document)[0] == 4
 
 
 def test_a_weight_that_is_no_number_is_refused(tmp_path: Path) -> None:
-    model, _, graph = claim(verdict_cases.NAMES[0])
+    model, graph = loaded(verdict_cases.NAMES[0])
     content = model.content[:-4] + np.float32("nan").tobytes()
-    assert "NaN" in verdict_cases.refusal(content, verify_trained(model, graph, 1).document())[1]
+    assert "NaN" in refusal(content, verify_trained(model, graph, 1).document())[1]
     path = verdict_cases.changed(tmp_path)
     path.write_bytes(content)
     with pytest.raises(ModelError, match="NaN"):
@@ -714,7 +649,7 @@ def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.Monke
     """The search decides with floats: what comes before a doubted case stays, and the answer is not lost."""
     from restrict.soft.trained import confirm
 
-    model, _, graph = claim("tomita2-1l1h16d")
+    model, graph = loaded("tomita2-1l1h16d")
     found = verify_trained(model, graph, 12)
     assert found.status == "right"
     real, asked = confirm.trusted_check, []
@@ -728,14 +663,9 @@ def test_a_case_that_the_checker_does_not_take_is_open(monkeypatch: pytest.Monke
     monkeypatch.setattr(confirm, "trusted_check", strict)
     position = found.cases[7].key[0]
     less, line = confirm.confirmed(found, "certificate")
-    assert (less.status, less.upto, less.open[0].key, less.open[0].label) == (
-        "open",
-        position - 1,
-        found.cases[7].key,
-        2,
-    )
-    assert line is not None
-    assert f"prefixes=0..{position - 1} " in line
+    assert (less.status, less.upto, line is None) == ("open", position - 1, False)
+    assert (less.open[0].key, less.open[0].label) == (found.cases[7].key, 2)
+    assert f"prefixes=0..{position - 1} " in str(line)
 
 
 def neurons(activation: int) -> Tables:
@@ -804,8 +734,5 @@ def test_multipliers_are_taken_and_malformed_ones_are_not(seed: int) -> None:
     case = next(case for case in document["cases"] if len(case) > 5)
     m = len(case[3])
     rows: list[Any] = [1, [1], [[]], [[0, "1"]], [[0, 1 << 61]], [[0] * (m + len(model.symbols) + 9)]]
-    for bad in (*([0, row] for row in rows), [0], [65, []], [0, [], 0], [[], []]):
-        case[5] = bad
-        with pytest.raises(Reject) as refused:
-            verify(model.content, json.dumps(document).encode())
-        assert refused.value.code == 4
+    for case[5] in (*([0, row] for row in rows), [0], [65, []], [0, [], 0], [[], []]):
+        assert refusal(model.content, document)[0] == 4

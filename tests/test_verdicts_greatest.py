@@ -159,16 +159,6 @@ def test_tags_on_other_words(headed: Path) -> None:
     assert "a word that may come is none that the automaton of the tags reads" in found
 
 
-@pytest.mark.parametrize("name", verdict_cases.NAMES)
-def test_the_next_symbol_is_one_that_the_language_allows(name: str) -> None:
-    """Weaker than the signs, where some label is wanted behind every prefix."""
-    model, _ = verdict_cases.kept(name)
-    signs, greatest = (graph_of(model, task_language(model), read_out=kind) for kind in ("next-set", "next"))
-    by_signs, by_greatest = verify_trained(model, signs, 4), verify_trained(model, greatest, 4)
-    assert " greatest " in verdict_cases.agrees(by_greatest)
-    assert by_greatest.status == "right" or by_signs.status == "wrong"
-
-
 @pytest.mark.parametrize(
     ("given", "says"),
     [

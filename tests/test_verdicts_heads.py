@@ -31,6 +31,7 @@ from restrict.soft.trained.verdict import Open, Search
 from tests import verdict_cases
 from tests.marks import heavy_after
 from tests.naive_gpt2 import Naive, prefixes
+from tests.verdict_cases import by_case, in_bases, refusal
 
 ONE = 1 << BITS
 Sample = tuple[Check, tuple[int, int, int], list[list[Fraction]], list[list[list[Fraction]]], list[int]]
@@ -270,24 +271,15 @@ def test_malformed_rows_of_empty_cells_are_refused() -> None:
     bad: list[Any] = [1, [], {}, ["0", 1], [0], [0, 1, 1], [-1, 1], [m, 1], [0, 1 << 61], [0, 0.5], [[0, 1]]]
     for row in bad:
         case[5:] = [[row]]
-        with pytest.raises(Reject) as refused:
-            verify(model.content, json.dumps(document).encode())
-        assert refused.value.code == (3 if row == [] else 4)
+        assert refusal(model.content, document)[0] == (3 if row == [] else 4)
     case[5:] = [[[0, 5], []]]
-    with pytest.raises(Reject):
-        verify(model.content, json.dumps(document).encode())
+    assert refusal(model.content, document)[0] != 0
 
 
 def coordinates_of_words(search: Search, naive: Naive, key: Key) -> list[Array]:
     """The coordinates of each word of a case, by a plain pass."""
-    model, graph, found = search.model, search.graph, []
-    for word, q in prefixes((graph.delta, graph.accept), search.n):
-        if (len(word), q) == (key[0], key[2]) and (not word or word[-1] == key[1]):
-            outs = naive.attention(tuple(model.tokens[s] for s in word))[1]
-            bases = ((np.array(b.rows).reshape(-1, model.d) / 2**24, b.centre) for b in search.atoms.bases)
-            parts = [rows @ (out - np.array(c) / 2**24) for out, (rows, c) in zip(outs, bases, strict=True)]
-            found.append(np.concatenate(parts))
-    return found
+    words = [tuple(search.model.tokens[s] for s in word) for word in by_case(search.graph, search.n)[key]]
+    return [in_bases(search.atoms.bases, naive.attention(word)[1]) for word in words]
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(40), 4))
@@ -425,16 +417,13 @@ def apart(seed: int) -> Iterator[tuple[Search, Key, Array, Array]]:
 def words_of(search: Search, key: Key, whole: tuple[Array, Array]) -> list[tuple[Array, Array, Array]]:
     """The words of a case: their coordinates and quotients, each head's denominator, what it adds to the stream."""
     found, m = [], len(search.rows)
-    for word, q in prefixes((search.graph.delta, search.graph.accept), search.n):
-        if len(word) == key[0] and q == key[2] and word[-1:] == (key[1],)[: len(word)]:
-            read = [0, *word], np.arange(key[0] + 1)
-            es = [weights[read[1], read[0]] for weights in search.weights]
-            ends = [e.sum() for e in es]
-            outs = [e @ v[read[1], read[0]] / e.sum() for e, v in zip(es, search.atoms.v, strict=True)]
-            at = [b.at[:, read[1], read[0]] @ e / e.sum() for b, e in zip(search.atoms.bases, es, strict=True)]
-            found.append(
-                (np.array([*np.concatenate(at), *ends[0] / np.array(ends[1:])]), np.array(ends), np.array(outs))
-            )
+    for word in by_case(search.graph, search.n)[key]:
+        read, steps = [0, *word], np.arange(key[0] + 1)
+        es = [weights[steps, read] for weights in search.weights]
+        ends = np.array([e.sum() for e in es])
+        outs = np.array([e @ v[steps, read] / e.sum() for e, v in zip(es, search.atoms.v, strict=True)])
+        at = [b.at[:, steps, read] @ e / e.sum() for b, e in zip(search.atoms.bases, es, strict=True)]
+        found.append((np.array([*np.concatenate(at), *ends[0] / ends[1:]]), ends, outs))
     assert all(len(point) == m + search.atoms.heads - 1 for point, _, _ in found)
     return [word for word in found if (word[0] >= whole[0] - 1e-9).all() and (word[0] <= whole[1] + 1e-9).all()]
 

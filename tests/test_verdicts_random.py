@@ -151,7 +151,7 @@ def test_the_box_of_a_case_is_that_of_its_words(name: str, seed: int) -> None:
     search, check = Search(view, inner, longest), verdict_cases.checked(model, graph, n)
     keys, tokens = inner.cases(longest), (*model.tokens, *(() if model.reader is None else (model.reader,)))
     assert keys == list(check.keys(longest, 0, longest))
-    ends = dict[tuple[int, int, int], list[tuple[int, ...]]]()
+    ends = dict[verdict_cases.Key, list[tuple[int, ...]]]()
     for word, q in words(model, graph, n):
         if model.reader is not None:
             word, q = (*word, len(model.symbols)), inner.state((*word, len(model.symbols)))
@@ -159,15 +159,14 @@ def test_the_box_of_a_case_is_that_of_its_words(name: str, seed: int) -> None:
     assert set(ends) == set(keys)
     for key in keys:
         outs = [naive.attention(tuple(tokens[s] for s in word)) for word in ends[key]]
-        (high, low), at = search.box(key), 0
+        high, low = search.box(key)
         check.weigh(key[0], key[1])
+        points = np.array([verdict_cases.in_bases(search.atoms.bases, out) for _, out in outs])
+        assert np.allclose(points.max(0), high, atol=1e-9)
+        assert np.allclose(points.min(0), low, atol=1e-9)
+        most = iter(points.max(0))
         for h, basis in enumerate(search.atoms.bases):
-            rows, centre = np.array(basis.rows).reshape(-1, model.d) / 2**24, np.array(basis.centre) / 2**24
-            points = (np.array([out[h] for _, out in outs]) - centre) @ rows.T
-            assert np.allclose(points.max(0), high[at : at + len(rows)], atol=1e-9)
-            assert np.allclose(points.min(0), low[at : at + len(rows)], atol=1e-9)
-            at += len(rows)
-            for k, x in enumerate(points.max(0)):
+            for k, x in zip(range(len(basis.rows)), most, strict=False):
                 values = [[int(v * unit) + 1 for v in row[: 1 if not j else None]] for j, row in enumerate(basis.at[k])]
                 assert check.bounded(h, key, values[: key[0] + 1], int((x + 1e-6) * unit))
                 assert not check.bounded(h, key, values[: key[0] + 1], int((x - 1e-6) * unit))

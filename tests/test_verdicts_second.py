@@ -21,13 +21,14 @@ from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import Second as Checked
 from restrict.checker.verdict_second import edged
 from restrict.kernels.second import beyond, ends
-from restrict.kernels.verdict import greatest, heaviest
+from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
+from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.axes import Table
-from restrict.soft.trained.decide import verify_trained
+from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form
-from restrict.soft.trained.graph import Graph, traced
+from restrict.soft.trained.graph import Graph, farthest
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
@@ -37,13 +38,22 @@ from restrict.soft.trained.stored import Array
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
-from tests.naive_gpt2 import Naive, prefixes
-from tests.verdict_cases import refusal
+from tests.naive_gpt2 import Naive
+from tests.verdict_cases import by_case, in_bases, refusal
 
 
 def case(seed: int, layers: int = 2) -> tuple[Trained, Naive, Graph, np.random.Generator]:
     rng = np.random.default_rng(seed)
     return *verdict_cases.random_case(rng, layers), rng
+
+
+def proved(seeds: range, n: int, fits: Callable[[Trained, Verdict], bool]) -> tuple[Trained, dict[str, Any]]:
+    """The first random model of these that fits and of which all is decided, with its certificate."""
+    for model, _, graph, _ in map(case, seeds):
+        found = verify_trained(model, graph, n, seconds=60)
+        if found.upto == n and fits(model, found):
+            return model, found.document()
+    raise AssertionError
 
 
 # ---------------------------------------------------------------- longest paths
@@ -76,11 +86,8 @@ def test_what_leads_to_a_case_is_what_its_words_go_through(seed: int) -> None:
     language = Language({"delta": [list(row) for row in graph.delta], "accept": sorted(graph.accept),
                          "labels": list(graph.labels), "want": [sorted(want) for want in graph.want]},
                         None, Place("c"), len(model.symbols), model.unembed.shape[0])  # fmt: skip
-    through: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {}
-    for word, q in prefixes((graph.delta, graph.accept), n):
-        states = [graph.state(word[:j]) for j in range(len(word) + 1)]
-        nodes = {(j, word[j - 1] if j else -1, p) for j, p in enumerate(states)}
-        through.setdefault((len(word), word[-1] if word else -1, q), set()).update(nodes)
+    through = {key: {(j, word[j - 1] if j else -1, graph.state(word[:j])) for word in words for j in range(key[0] + 1)}
+               for key, words in by_case(graph, n).items()}  # fmt: skip
     for key in graph.cases(n):
         ways = language.leading(*key)
         assert {(0, -1, 0), *((j, s, t) for j, way in enumerate(ways, 1) for s, t in edged(way))} == through[key]
@@ -111,35 +118,6 @@ def test_the_length_of_a_deviation_is_bounded_with_many_generators(seed: int) ->
     assert max((corners**2).sum(1).max(), (worst**2).sum(1).max()) <= bound
 
 
-def second_output(naive: Naive, word: tuple[int, ...]) -> Array:
-    return np.array(naive.attention(word, 1)[1])
-
-
-@pytest.mark.parametrize("seed", heavy_after([103, *range(100, 103), *range(104, 160)], 1))
-def test_the_second_layer_of_every_word_is_in_one_of_its_boxes(seed: int) -> None:
-    model, naive, graph, _ = case(seed)
-    n, search = 4, None
-    search = Second(model, graph, n, 0.2, 3)
-    found = {}
-    for key in graph.cases(n):
-        made = search.case(key)
-        if not isinstance(made, Layered):
-            break
-        found[key] = made
-    for word, q in prefixes((graph.delta, graph.accept), n):
-        made = found.get((len(word), word[-1] if word else -1, q))
-        if made is None:
-            continue
-        outs = second_output(naive, tuple(model.tokens[s] for s in word))
-        t = np.concatenate([np.array(basis.rows) / 2**24 @ (out - np.array(basis.centre) / 2**24)
-                            for basis, out in zip(search.frames[made.second], outs, strict=True)])  # fmt: skip
-        inside = []
-        for upper, width, *_ in made.leaves:
-            top = np.array(upper) / 2**16
-            inside.append(((t <= top + 1e-9) & (t >= top - np.array(width) / 2**16 - 1e-9)).all())
-        assert any(inside)
-
-
 def leaves_of(low: Array, high: Array, tree: Any, empty: bool = False) -> Iterator[tuple[Array, Array]]:
     """The cells of a tree from left to right: those that may have words, or those that are said to have none."""
     if tree == 0 or len(tree) == 1:
@@ -158,8 +136,8 @@ def sides(upper: list[int], width: list[int]) -> tuple[Array, Array]:
 
 def along(entries: list[dict[str, Any]], outs: list[list[float]]) -> Array:
     """The coordinates of what the heads add."""
-    return np.concatenate([np.array(b["rows"]).reshape(-1, len(out)) / 2**24 @ (out - np.array(b["centre"]) / 2**24)
-                           for b, out in zip(entries, np.array(outs), strict=True)])  # fmt: skip
+    none = np.zeros(0)
+    return in_bases([Basis(entry["centre"], entry["rows"], none, none) for entry in entries], outs)
 
 
 @pytest.mark.parametrize("seed", heavy_after(range(700, 780), 2))
@@ -187,8 +165,7 @@ def test_at_each_cell_of_its_node_every_word_is_in_the_box_of_the_second_layer(
     keyed = {tuple(entry[:3]): entry for entry in document["cases"]}
     assert any(len(hints) == 6 for entry in keyed.values() for hints in entry[8])
     refined = graph if found.graph is graph else found.graph
-    for word, q in prefixes((refined.delta, refined.accept), found.upto):
-        key = (len(word), word[-1] if word else -1, q)
+    for key, word in ((key, word) for key, words in by_case(refined, found.upto).items() for word in words):
         if key not in keyed:
             continue
         _, _, _, upper, width, tree, basis, second_, leaves = keyed[key]
@@ -243,8 +220,7 @@ def test_slopes_are_one_for_each_direction_and_coordinate(monkeypatch: pytest.Mo
     for part, new, text in changes:
         kept = list(hints[0])
         hints[0][part] = new
-        with pytest.raises(Reject, match=text):
-            verify(model.content, json.dumps(document).encode())
+        assert text in refusal(model.content, document)[1]
         hints[0][:] = kept
 
 
@@ -315,15 +291,11 @@ def test_with_any_rotation_a_verdict_is_true_and_with_any_matrix_refused_or_true
 
 def test_directions_of_keys_and_values_are_two_matrices_for_each_head() -> None:
     """Else one line that says so; without them keys and values are read as they are."""
-    model, found = next((model, found) for seed in range(300, 400) for model, _, graph, _ in [case(seed)]
-                        for found in [verify_trained(model, graph, 1, seconds=60)] if found.upto == 1)  # fmt: skip
-    document = found.document()
+    model, document = proved(range(300, 400), 1, lambda model, _: True)
     good, (one, two), heads = document["turn"], document["turn"][0], model.heads
     large = [[1 << 35] * model.dk] * model.dk
     for turn in ([], [*good, good[0]], [[one]] * heads, [[one[1:], two]] * heads, [[large, two]] * heads, 7, [7]):
-        with pytest.raises(Reject) as caught:
-            verify(model.content, json.dumps(document | {"turn": turn}).encode())
-        assert caught.value.code == 4
+        assert refusal(model.content, document | {"turn": turn})[0] == 4
 
 
 def inside(form: Whole, x: Array | list[float]) -> None:
@@ -333,10 +305,7 @@ def inside(form: Whole, x: Array | list[float]) -> None:
 
 def test_the_box_of_a_node_has_no_quotients() -> None:
     """Bounds on the quotients of denominators are for one layer: refused in one line, however wide."""
-    model, found = next((model, found) for seed in range(300, 400) for model, _, graph, _ in [case(seed)]
-                        if model.heads == 2
-                        for found in [verify_trained(model, graph, 1, seconds=60)] if found.upto == 1)  # fmt: skip
-    document = found.document()
+    model, document = proved(range(300, 400), 1, lambda model, _: model.heads == 2)
     entry = document["cases"][0]
     entry[3:5] = [*entry[3], 1 << 59], [*entry[4], (1 << 59) - 1]
     assert "bounds and widths" in refusal(model.content, document)[1]
@@ -376,9 +345,8 @@ def test_every_word_is_at_one_of_the_cells_that_later_cases_read(monkeypatch: py
     monkeypatch.setattr(Checked, "read_more", watched)
     verify(model.content, found.to_bytes())
     refined, several, dk, d = found.graph, 0, model.dk, model.d
-    for word, q in prefixes((refined.delta, refined.accept), found.upto):
-        tokens, nodes = tuple(model.tokens[s] for s in word), checks[0].rows[len(word)]
-        cells = nodes[word[-1] if word else -1, q]
+    for (i, *node), word in ((key, word) for key, words in by_case(refined, found.upto).items() for word in words):
+        tokens, cells = tuple(model.tokens[s] for s in word), checks[0].rows[i][tuple(node)]
         mixed = naive.mixed(tuple(naive.streams(tokens, 1)[-1]), 1)
         several += len(cells) > 1
         held = [True] * len(cells)
@@ -446,11 +414,7 @@ def test_more_short_words_are_run_where_there_is_time(monkeypatch: pytest.Monkey
 
 def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     """Bounds moved in by a thousandth of their width, a leaf left out, more layers than two: all are refused."""
-    model, found = next(
-        (model, found) for seed in range(10, 30) for model, _, graph, _ in [case(seed)]
-        for found in [verify_trained(model, graph, 2, seconds=60)] if found.upto == 2 and found.wrong is None
-    )  # fmt: skip
-    document = found.document()
+    model, document = proved(range(10, 30), 2, lambda _, found: found.wrong is None)
     hints = max((leaf for entry in document["cases"] for leaf in entry[8]), key=lambda leaf: max(leaf[1]))
     line = max(range(len(hints[1])), key=lambda m: hints[1][m])
     for change in (-hints[1][line] // 2, hints[1][line] // 2):
@@ -463,8 +427,7 @@ def test_tight_bounds_are_needed_and_cells_of_all_layers_are_counted() -> None:
     deeper, _, graph, _ = case(1, 3)
     basis = [{"centre": [0] * deeper.d, "rows": []}] * deeper.heads
     claim = verify_trained(deeper, graph, 2, seconds=60).document() | {"upto": 0, "basis": basis, "second": []}
-    with pytest.raises(Reject, match="cases are about two layers"):
-        verify(deeper.content, json.dumps(claim).encode())
+    assert "cases are about two layers" in refusal(deeper.content, claim)[1]
 
 
 @pytest.mark.parametrize("seconds", [30.0, None])
@@ -655,15 +618,12 @@ def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int
     for key in made.cases(9):
         e, v = rng.random((key[0] + 1, 3)) + 0.1, rng.normal(size=(key[0] + 1, 3))
         whole = greatest(e, v, *made.edges, np.array(key, dtype=np.int64), 0.0)
-        ptr, source, symbol, case = made.led(key)
-        assert greatest(e, v, ptr, source, symbol, case, 0.0) == whole
-        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
-        heaviest(e, v, ptr, source, symbol, case, whole, back)
-        word = traced(back, source, symbol, case.tolist())
+        assert greatest(e, v, *made.led(key), 0.0) == whole
+        *_, word = farthest(e, v, made.led(key), whole)
         assert made.state(word) == key[2]
         weights = e[range(key[0] + 1), (0, *word)]
         assert weights @ v[range(key[0] + 1), (0, *word)] / weights.sum() == pytest.approx(whole, abs=1e-12)
-        fewer += len(source) < len(made.edges[1]) // 2
+        fewer += len(made.led(key)[1]) < len(made.edges[1]) // 2
     assert fewer > 10
     assert graph.led((3, 0, graph.cases(3)[-1][2]))[1] is graph.edges[1]
 

@@ -4,7 +4,6 @@ import copy
 import json
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,22 +23,27 @@ from restrict.soft.trained.confirm import Ahead, begun, confirmed
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.hints import cases_document
-from restrict.soft.trained.model import Trained, load, trained
+from restrict.soft.trained.model import Trained, trained
 from restrict.soft.trained.parts import Parts
 from restrict.soft.trained.sharing import SharedSearch, inside
 from restrict.soft.trained.verdict import Case, Open, Search
 from tests import verdict_cases
 from tests.marks import heavy_after, rows_after
-from tests.verdict_cases import refusal, written_out
+from tests.verdict_cases import loaded, refusal, written_out
 
 N = 18
 
 
-@pytest.fixture(scope="module")
+@cache
+def verdict(n: int = 14) -> Verdict:
+    """That of a model, on all its prefixes of up to so many symbols."""
+    return verify_trained(*loaded("tomita2-1l1h16d"), n)
+
+
+@pytest.fixture
 def made() -> tuple[Trained, dict[str, Any]]:
-    """A model and a certificate of all its prefixes of up to ``N`` symbols."""
-    model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
-    return model, verify_trained(model, task_graph(model), N).document()
+    """The model and a certificate."""
+    return verdict(N).model, verdict(N).document()
 
 
 def line(model: Trained, document: dict[str, Any]) -> str:
@@ -68,8 +72,8 @@ def test_what_cells_show_is_known_where_all_that_it_depends_on_is_the_same(
     name: str, n: int, changed: int, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lemma V19: every certificate, also one whose cases have the hints of others, is accepted or not as without it."""
-    model, rng = load(verdict_cases.FOLDER / f"{name}.safetensors"), np.random.default_rng(5)
-    document, counts, results = verify_trained(model, task_graph(model), n).document(), [], []
+    (model, graph), rng = loaded(name), np.random.default_rng(5)
+    document, counts, results = verify_trained(model, graph, n).document(), [], []
     documents = [document, *(mixed(document, rng) for _ in range(changed))]
     image, init = Check.image, Check.__init__
     for alike in (True, False):
@@ -96,8 +100,8 @@ def test_what_cells_show_is_known_where_all_that_it_depends_on_is_the_same(
 def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lemma V19: another symbol, state, basis, box, number of pieces or range of a neuron is shown anew, and so is
     another position, or the same cell again, if there are positions."""
-    model = load(verdict_cases.FOLDER / f"{name}.safetensors")
-    check, shown, image = verdict_cases.checked(model, task_graph(model)), [], Check.image
+    model, graph = loaded(name)
+    check, shown, image = verdict_cases.checked(model, graph), [], Check.image
     check.basis = [Basis([0] * model.d, [], [], 0, [0] * model.d, Form([], [], [0]))]
     free = check.held = check.narrowed((2, 0, 0), [], Place("test"))
     assert set(free) == {None}  # no number: a cell may be larger than any
@@ -148,8 +152,7 @@ def test_a_cell_that_is_known_does_not_show_a_word_of_a_later_position() -> None
 def test_a_hard_case_begins_as_the_last_one_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds on what neurons read are tried at once where the case before needed them; not so of another symbol, and
     not in another basis."""
-    model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
-    search, tried = Search(model, task_graph(model), 9), list[int]()
+    search, tried = Search(*loaded("tomita2-1l1h16d"), 9), list[int]()
 
     def tried_on(key: Key, upper: Any, width: Any, most: int, held: list[Any], known: Any = 0) -> Case | Open:
         tried.append(len(held))
@@ -188,36 +191,21 @@ def test_the_first_case_of_a_symbol_and_a_state_has_hints(made: tuple[Trained, d
     assert len(seen) > 2
 
 
-def test_shared_hints_are_verified_for_each_case(made: tuple[Trained, dict[str, Any]]) -> None:
-    """Words of other positions are beyond a box that holds those of the first alone, so left-out hints are refused."""
-    model, document = made
-    refused = 0
-    for number, case in enumerate(document["cases"]):
-        before = [c for c in document["cases"][:number] if c[1:3] == case[1:3]]
-        if before and len(case) > 3:
-            other = copy.deepcopy(document)
-            del other["cases"][number][3:]
-            refused += refusal(model.content, other)[0] == 3
-    assert refused
-
-
 def test_a_shared_box_that_loses_a_word_of_a_later_case_is_refused() -> None:
     """The box that is said is made that of the words of the first case alone."""
-    model = load(verdict_cases.FOLDER / "tomita2-1l1h16d.safetensors")
-    found, refused = verify_trained(model, task_graph(model), N), 0
+    found, refused = verdict(N), 0
     document = found.document()
     for case, entry, after in zip(found.cases, document["cases"], document["cases"][2:], strict=False):
         if len(entry) > 3 and case.own is not None and after[1:] == entry[1:3]:
             kept = entry[3:5]
             entry[3:5] = case.own
-            refused += refusal(model.content, document)[0] == 3
+            refused += refusal(found.model.content, document)[0] == 3
             entry[3:5] = kept
     assert refused > 1
 
 
 def test_cases_share_a_box_that_holds_their_own() -> None:
-    model = load(verdict_cases.FOLDER / "dyck1-depth2-1l1h16d-nope.safetensors")
-    graph = task_graph(model)
+    model, graph = loaded("dyck1-depth2-1l1h16d-nope")
     search, alone, shared = SharedSearch(model, graph, N), Search(model, graph, N), 0
     cases = [search.case(key) for key in graph.cases(N)]
     for case in cases:
@@ -267,14 +255,7 @@ def test_a_report_reads_halved_quotients_and_leaves_empty_cells_out() -> None:
 # (restrict/soft/trained/parts.py).
 
 
-MODEL = Path(__file__).parent / "corpus" / "trained" / "tomita2-1l1h16d.safetensors"
 LONGEST = 14
-
-
-@cache
-def verdict() -> Verdict:
-    model = load(MODEL)
-    return verify_trained(model, task_graph(model), LONGEST)
 
 
 def changed(number: int) -> bytes:
@@ -349,9 +330,8 @@ def test_what_is_verified_before_the_certificate_comes_is_not_verified_again(mon
     assert len(some) == 6
     assert verified(content, every, monkeypatch) == 0
     assert verified(content, some, monkeypatch) == LONGEST - 5
-    assert (
-        verified(content, before(content, slice(None), upto=LONGEST - 1, n=LONGEST), monkeypatch) == LONGEST + 1
-    )  # tables end earlier
+    shorter = before(content, slice(None), upto=LONGEST - 1, n=LONGEST)  # tables end earlier
+    assert verified(content, shorter, monkeypatch) == LONGEST + 1
 
 
 @pytest.mark.parametrize("name", ["n", "language", "model"])
@@ -399,10 +379,10 @@ def test_cases_are_verified_while_the_search_goes_on(count: int, monkeypatch: py
     monkeypatch.setattr(module, "WORTH", 2)
     monkeypatch.setattr("restrict.soft.trained.confirm.WORTH", 2)
     monkeypatch.setattr("restrict.soft.trained.confirm.AHEAD", 1)
-    model = load(MODEL)
+    model, graph = loaded("tomita2-1l1h16d")
     with Parts(count) as parts:
         hooks = {"decided": begun(parts), "ahead": Ahead(parts, model)}
-        found = verify_trained(model, task_graph(model), LONGEST, float32=True, **hooks)
+        found = verify_trained(model, graph, LONGEST, float32=True, **hooks)
         assert len(set(parts.owners.values())) == count - 1
         assert parts.line(found.to_bytes()) == verify(model.content, found.to_bytes())
 

@@ -236,10 +236,8 @@ def test_scores_hold_the_products_of_all_queries_and_keys(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(60):
         d = int(rng.integers(1, 5))
-        tokens = [
-            [Ball(some(rng, d, 0, *SIZES).tolist(), one(rng, 0, 1, 1 << 50, 1 << 80)) for _ in range(k)]
-            for k in (1, 2, 2)
-        ]
+        balls = (Ball(some(rng, d, 0, *SIZES).tolist(), one(rng, 0, 1, 1 << 50, 1 << 80)) for _ in range(5))
+        tokens = [[next(balls) for _ in range(k)] for k in (1, 2, 2)]
         same = numbers.linear([[ONE * (j == k) for j in range(d)] for k in range(d)], [0] * d)
         blocks = [SimpleNamespace(first=None, attention=[Head(same, same, same, same)])]
         model = SimpleNamespace(
@@ -290,12 +288,8 @@ class Block(NamedTuple):
 
 def block(rng: Rng) -> Block:
     """A random one; every tensor has a size of its own, and so has every part of the form."""
-    d, width, m, norm = (
-        int(rng.integers(2, 5)),
-        int(rng.integers(1, 4)),
-        int(rng.integers(0, 3)),
-        str(rng.choice(["", "", *NORMS])),
-    )
+    d, width, m = (int(rng.integers(*ends)) for ends in ((2, 5), (1, 4), (0, 3)))
+    norm = str(rng.choice(["", "", *NORMS]))
     shapes = {"weight": (d,), "bias": (d,), "inner": (d, width), "first": (width,), "outer": (width, d), "second": (d,),
               "last weight": (d,), "last bias": (d,), "row": (d,), "shift": (1,)}  # fmt: skip
     sizes = [ONE] if rng.random() < 0.2 else [1, ONE >> 20, ONE, ONE, ONE, ONE << 12, ONE << 25]
@@ -416,6 +410,10 @@ def test_a_cell_is_no_smaller_than_its_form_where_nothing_else_is_known() -> Non
 # ---------------------------------------------------------------- what a case is bounded by
 
 
+def ends_of(box: Box) -> tuple[int, int]:
+    return box.middle - box.radius, box.middle + box.radius
+
+
 def automaton(rng: Rng, states: int) -> tuple[list[list[int]], Language]:
     """One over two symbols in which every state accepts."""
     delta = rng.integers(0, states, (states, 2)).tolist()
@@ -507,25 +505,20 @@ def test_the_ends_of_a_case_are_beyond_all_values(seed: int) -> None:
         check, found = framed(rng, d := int(rng.integers(1, 4)), 1), list[Any]()
         check.turned, check.edges, check.weights, check.inner = [check.basis], 1, [[[(1, 1)]]], []
         _, check.language = automaton(rng, 1)
-        check.cell = lambda key, boxes, *_, to=found: to.append(
-            [(b.middle - b.radius, b.middle + b.radius) for b in boxes]
-        )
+        check.cell = lambda key, boxes, *_, to=found: to.append([ends_of(box) for box in boxes])
         ball, base, normal = check.atoms.values[0][0][0], check.basis[0], check.final.normal
         gap, x = ints(ball.centre) - ints(base.centre), ints(check.token.centre) + ints(check.model.blocks[0].bias)
         claims = [(read_by(ints(row), 0, gap, ball.radius), [0, 0], 72, 24) for row in base.rows]
         for row in stored(normal, d):
-            both = [
-                read_by(row, normal.off, c, r) for c, r in ((ball.centre, ball.radius), (x, check.token.radius + 1))
-            ]
-            claims += [(*both, 120, 64)]
+            balls = (ball.centre, ball.radius), (x, check.token.radius + 1)
+            claims += [(*(read_by(row, normal.off, *each) for each in balls), 120, 64)]
         for less, more in product((-1, 0, 1), (-1, 0, 1)):
             hints = [(-(-high >> unit) - less, (low >> unit) + more) for (low, high), _, unit, _ in claims]
             for k, (u, low) in enumerate(hints):
                 found.clear()
                 bases, j = check.turned[0], k - len(base.rows)
-                check.turned = [
-                    [base._replace(rows=base.rows[k : k + 1], at=[[t[k : k + 1] for t in row] for row in base.at])]
-                ]
+                at = [[t[k : k + 1] for t in row] for row in base.at]
+                check.turned = [[base._replace(rows=base.rows[k : k + 1], at=at)]]
                 with suppress(Reject):
                     check.case((0, START, 0), [[u], [u - low]] if j < 0 else [[], [], 0, 0, [[j, u, u - low]]], PLACE)
                 check.turned = [bases]
@@ -563,7 +556,7 @@ def test_halves_of_a_cell_leave_nothing_out() -> None:
     for middle, radius, tree in product((-4, 3), range(6), ([0, 0, 0], [0, [0, 0, 0], 0], [0, 0, [0, 0, [0, 0, 0]]])):
         found.clear()
         check.cell((0, 0, 0), [Box(middle, radius)], tree, PLACE)
-        ends = sorted((box.middle - box.radius, box.middle + box.radius) for box in found)
+        ends = sorted(map(ends_of, found))
         assert ends[0][0] <= middle - radius
         assert max(high for _, high in ends) >= middle + radius
         assert all(low <= high for (_, high), (low, _) in pairwise(ends))
@@ -603,11 +596,8 @@ def test_what_is_asked_of_a_cell_makes_the_claim_true_at_its_points() -> None:
 def test_scores_that_are_off_by_half_are_too_large() -> None:
     """Bounds on exponentials are for less."""
     check: Any = Check.__new__(Check)
-    check.meter, check.model, check.atoms = (
-        Meter(10**9),
-        SimpleNamespace(d=1, heads=1, rows=[0], first=0),
-        SimpleNamespace(),
-    )
+    check.meter, check.model = Meter(10**9), SimpleNamespace(d=1, heads=1, rows=[0], first=0)
+    check.atoms = SimpleNamespace()
     for radius in (ONE >> 1, ONE << 1):
         check.atoms.scores = lambda *_, r=radius: ([[0]], r)
         with pytest.raises(Reject, match="too large"):
@@ -622,9 +612,8 @@ def test_a_bound_is_taken_if_and_only_if_no_word_is_beyond_it_whatever_its_weigh
         check, size = Check.__new__(Check), one(rng, 5, 1 << 60)
         delta, check.language = automaton(rng, 3)
         check.meter, check.edges, most = Meter(10**9), 1, dict[int, Fraction]()
-        check.weights = [
-            [[(abs(e) + 1, abs(e) + 1 + one(rng, 0, 1, 2) * size) for e in some(rng, k, size)] for k in (1, 2, 2, 2)]
-        ]
+        es = (abs(some(rng, k, size)) + 1 for k in (1, 2, 2, 2))
+        check.weights = [[[(e, e + one(rng, 0, 1, 2) * size) for e in row] for row in es]]
         ends = [some(rng, k, 5, ONE).tolist() for k in (1, 2, 2, 2)]
         for a, b in product((0, 1), repeat=2):
             steps, state = list(enumerate((0, a, b, 1))), delta[delta[delta[0][a]][b]][1]
@@ -646,12 +635,8 @@ def some_form(rng: Rng, d: int) -> Form:
 def some_second(d: int) -> Any:
     """A checker of two layers with nothing but a width."""
     check: Any = Second.__new__(Second)
-    check.model, check.meter, check.map, check.query = (
-        SimpleNamespace(d=d, heads=1, rows=(0, 1), first=0),
-        Meter(10**12),
-        1,
-        1,
-    )
+    check.model = SimpleNamespace(d=d, heads=1, rows=(0, 1), first=0)
+    check.meter, check.map, check.query = Meter(10**12), 1, 1
     return check
 
 
@@ -710,10 +695,8 @@ def test_attention_of_a_deeper_block_holds_the_averages_of_all_values() -> None:
         check, bias = some_second(d := int(rng.integers(1, 4))), some(rng, d, ONE)
         exact = [formed(some(rng, d, ONE), np.zeros((0, d)), np.zeros(d, object)) for _ in range(4)]
         x, *values = (formed(some(rng, d, *SIZES), np.zeros((0, d)), some(rng, d, 0, 1, ONE)) for _ in range(4))
-        made = check.attended(
-            SimpleNamespace(bias=bias.tolist()),
-            [(x, exact[:1], [k], [v]) for k, v in zip(exact[1:], values, strict=True)],
-        )
+        nodes = [(x, exact[:1], [k], [v]) for k, v in zip(exact[1:], values, strict=True)]
+        made = check.attended(SimpleNamespace(bias=bias.tolist()), nodes)
         es = [(D(dot(exact[0].centre, k.centre)) / D(d).sqrt() / ONE**2).exp() for k in exact[1:]]
         for way in (-1, 1):
             ends = [reals(ints(v.centre) + way * ints(v.rest)) * e for v, e in zip(values, es, strict=True)]
@@ -760,16 +743,11 @@ def test_a_bound_of_the_second_layer_is_one_on_all_paths_cells_and_weights(seed:
         check.edges, key = 1, (2, 1, delta[delta[0][0]][1])
         check.steps = check.language.leading(*key)
         nodes = [(0, -1, 0), *((j, s, t) for j, step in enumerate(check.steps, 1) for s, t in edged(step))]
-        at = {
-            node: [(e, e + one(rng, 0, 1, 2) * size) for e in map(abs, some(rng, one(rng, 1, 2), size))]
-            for node in nodes
-        }
+        at = {node: [(e, e + one(rng, 0, 1, 2) * size) for e in map(abs, some(rng, one(rng, 1, 2), size))]
+              for node in nodes}  # fmt: skip
         check.path = [(node, len(cells)) for node, cells in at.items()]
-        check.shares, values, slope = (
-            [list(chain(*at.values()))],
-            some(rng, sum(map(len, at.values())), size).tolist(),
-            one(rng, 0, 1, -1, ONE >> 1),
-        )
+        check.shares, slope = [list(chain(*at.values()))], one(rng, 0, 1, -1, ONE >> 1)
+        values = some(rng, len(check.shares[0]), size).tolist()
         check.cells = [None] * len(values)
         check.apart = [[some(rng, k, size * 4).tolist() for k in (1, 2, 2)] for _ in range(2)]
         runs = [[(0, -1, 0), (1, s, delta[0][s]), (2, 1, key[2])] for s in (0, 1) if delta[delta[0][s]][1] == key[2]]
@@ -778,10 +756,8 @@ def test_a_bound_of_the_second_layer_is_one_on_all_paths_cells_and_weights(seed:
             for node, cells in at.items():
                 length[node] = max(max(e * (v - limit) for e in cell) for cell, v in zip(cells, left, strict=False))
             more = [sum(check.apart[slope > 0][j][max(s, 0)] for j, s, _ in run) for run in runs]
-            most = max(
-                sum(map(length.__getitem__, run)) + Fraction(abs(slope) * k, ONE)
-                for run, k in zip(runs, more, strict=True)
-            )
+            lengths = [sum(map(length.__getitem__, run)) for run in runs]
+            most = max(far + Fraction(abs(slope) * k, ONE) for far, k in zip(lengths, more, strict=True))
             found = check.bounded(0, key, [values, [slope]], limit)
             assert not found or most <= 0 or max(values) <= limit
             assert found or most > -4 * bool(slope)
@@ -800,11 +776,7 @@ def test_lengths_of_a_cell_add_up_to_no_less_than_0_on_its_words(seed: int) -> N
         for sign in (1, -1):  # the lower end, the upper one
             e = [one(rng, *check.weights[0][j][s]) for j, s in enumerate(word)]
             average = Fraction(dot(e, [at[j][s][0] + sign * off for j, s in enumerate(word)]), sum(e))
-            low, high = (
-                (math.floor(average), math.ceil(average) + 2)
-                if sign > 0
-                else (math.floor(average) - 2, math.ceil(average))
-            )
+            low, high = math.floor(average) - 2 * (sign < 0), math.ceil(average) + 2 * (sign > 0)
             basis, box = Basis([], [[0]], at, off, [], Form([], [], [])), Box((low + high) >> 1, (high - low + 1) >> 1)
             for more in check.holding((2, word[-1], 0), [basis], [box], 0, PLACE):
                 assert sum(row[s] for row, s in zip(more, word, strict=True)) >= 0
@@ -862,9 +834,8 @@ def test_the_run_of_a_word_holds_its_stream_and_its_logits(seed: int) -> None:
         [z] = forms.network(check.model.epsilon, check.final, y, *moved(check.final.normal, y))
         logits = exact.rest(true)
         for k, sign in check.signs.items():
-            assert check.model.last or all(
-                abs(v * ONE - c) <= sign.error for v, c in zip(read_out[k], sign.row, strict=True)
-            )
+            off = (abs(v * ONE - c) for v, c in zip(read_out[k], sign.row, strict=True))
+            assert check.model.last or max(off) <= sign.error
             value = logits[k] * (exact.deviation if check.model.last else 1) * ONE
             for way, asks in ((1, sign), (-1, check.nothing.less(sign))):
                 assert forms.signed(asks, z, check.final, check.model.epsilon)[0][0] <= way * value

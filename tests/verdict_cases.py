@@ -20,12 +20,14 @@ from restrict.checker.verdict_paths import Language
 from restrict.checker.verdict_second import LAYERS, Second
 from restrict.soft.models.config import read_object
 from restrict.soft.restriction.forced import Forced
+from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import EveryLength, verify_every_length
 from restrict.soft.trained.graph import Graph, task_graph
 from restrict.soft.trained.model import Trained, load, trained
 from restrict.soft.trained.reader import inside
 from restrict.soft.trained.second import At
+from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Search
 from tests.clock import looks
 from tests.naive_gpt2 import Naive, prefixes
@@ -261,6 +263,27 @@ def at_every_length(model: Trained, graph: Graph, longest: int) -> EveryLength:
         return verify_every_length(model, graph, longest=longest, seconds=12)
 
 
+def verified(model: Trained, graph: Graph, n: int | None) -> Verdict | EveryLength:
+    """The verdict up to a length, or at every length."""
+    return verify_every_length(model, graph) if n is None else verify_trained(model, graph, n)
+
+
+Key = tuple[int, int, int]
+
+
+def by_case(graph: Graph, n: int) -> dict[Key, list[tuple[int, ...]]]:
+    """The prefixes of all words of at most ``n`` symbols, by case: position, symbol there, and state behind it."""
+    found = dict[Key, list[tuple[int, ...]]]()
+    for word, q in prefixes((graph.delta, graph.accept), n):
+        found.setdefault((len(word), word[-1] if word else -1, q), []).append(word)
+    return found
+
+
+def in_bases(bases: Sequence[Basis], outs: Any) -> Array:
+    """The coordinates of what the heads add, in their bases."""
+    return np.concatenate([basis.near @ (out - basis.middle) for basis, out in zip(bases, np.array(outs), strict=True)])
+
+
 def checked(model: Trained, graph: Graph, n: int = 0) -> Check:
     """The checker's own record of a model, at a length."""
     document = verify_trained(model, graph, min(n, 3), seconds=60).document()
@@ -314,9 +337,11 @@ def steep(rng: np.random.Generator) -> Iterator[None]:
         yield
 
 
-def by_pieces(tree: Any) -> Any:
-    """A tree whose leaves have two pieces."""
-    return [tree[0], by_pieces(tree[1]), by_pieces(tree[2])] if isinstance(tree, list) and len(tree) == 3 else 2
+def leaved(tree: Any, leaf: Callable[..., Any], *given: Any) -> Any:
+    """A tree with other leaves."""
+    if isinstance(tree, list) and len(tree) == 3:
+        return [tree[0], leaved(tree[1], leaf, *given), leaved(tree[2], leaf, *given)]
+    return leaf(tree, *given)
 
 
 def with_pieces(found: Verdict) -> Verdict:
@@ -329,7 +354,7 @@ def with_pieces(found: Verdict) -> Verdict:
         search.weigh(*case.key[:2])
         m = len(search.rows)
         held = search.narrowed(case.key, case.upper[:m], case.width[:m], 1 << 16)
-        cases.append(replace(case, tree=by_pieces(case.tree), held=held))
+        cases.append(replace(case, tree=leaved(case.tree, lambda _: 2), held=held))
     made = replace(found, cases=cases)
     return made if accepted(found.model, json.loads(made.to_bytes())) else found
 
@@ -342,21 +367,16 @@ def fitting(rng: np.random.Generator, fits: Callable[[Verdict], bool]) -> Verdic
             return found
 
 
-def by_multipliers(tree: Any, row: list[int]) -> Any:
-    """A tree whose leaves have a row of multipliers, used from the first bound on."""
-    if isinstance(tree, list) and len(tree) == 3:
-        return [tree[0], by_multipliers(tree[1], row), by_multipliers(tree[2], row)]
-    return [tree if isinstance(tree, int) else tree[0], [[0, *row]]]
-
-
 def with_multipliers(rng: np.random.Generator, found: Verdict) -> Verdict:
-    """The verdict, where every cell has multipliers of its sides (Lemma V20), as large as is still proved."""
+    """The verdict, where every cell has a row of multipliers of its sides (Lemma V20), used from the first bound on, as
+    large as is still proved."""
     for size in (1e6, 1e5, 1e4, 1e2, 1.0):
         cases = []
         for case in found.cases:
             m = sum(len(basis.rows) for basis in found.bases[case.basis])
-            row = np.round(rng.normal(size=m) * size).astype(int).tolist()
-            cases.append(replace(case, tree=by_multipliers(case.tree, row)))
+            row = [0, *np.round(rng.normal(size=m) * size).astype(int).tolist()]
+            tree = leaved(case.tree, lambda leaf, row: [leaf if isinstance(leaf, int) else leaf[0], [row]], row)
+            cases.append(replace(case, tree=tree))
         made = replace(found, cases=cases)
         if accepted(found.model, json.loads(made.to_bytes())):
             return made

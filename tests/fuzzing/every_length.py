@@ -7,6 +7,7 @@ from numpy.random import Generator
 
 from tests import verdict_cases
 from tests.fuzzing.kinds import Document, Kind, Trial, Verdict, sealed
+from tests.fuzzing.verdicts import any_checkpoint
 from tests.fuzzing.verdicts import mutant as changed
 
 N = 5
@@ -16,9 +17,7 @@ def original(rng: Generator) -> Trial:
     """A random model, three in ten without a start token, one in two with LayerNorm elsewhere, two thirds read at a
     token of its own, with a claim about a random language, of every length or up to a wrong word."""
     while True:
-        reads, norm = str(rng.choice(["", "first", "last"])), str(rng.choice(["", "", "", "post", "no-last", "none"]))
-        start = reads == "first" or rng.random() < 0.7
-        model, naive = verdict_cases.random_checkpoint(rng, start=start, norm=norm, reads=reads)
+        model, naive = any_checkpoint(rng)
         if model.positions is None:
             graph = verdict_cases.graph_of_words(rng, model, naive, rng.random() < 1 / 3)
             found = verdict_cases.at_every_length(model, graph, 8)

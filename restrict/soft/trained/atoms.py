@@ -31,6 +31,16 @@ class Basis(NamedTuple):
     at: Array
     rest: Array
 
+    @property
+    def middle(self) -> Array:
+        """The centre, shape ``(d,)``."""
+        return np.array(self.centre) / UNIT
+
+    @property
+    def near(self) -> Array:
+        """The directions, shape ``(m, d)``."""
+        return np.array(self.rows, dtype=float).reshape(-1, len(self.centre)) / UNIT
+
 
 class Atoms:
     """Tables of the first layer, up to length ``n``."""

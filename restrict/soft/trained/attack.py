@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from restrict.kernels.verdict import heaviest
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.trained.atoms import Atoms
-from restrict.soft.trained.graph import Graph, traced
+from restrict.soft.trained.graph import Graph, farthest
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
@@ -29,7 +28,7 @@ class Attack:
         self.model, self.graph, self.atoms = model, graph, atoms
         self.rng, labels = np.random.default_rng(seed), list(graph.labels)
         self.rows, self.beta, self.constants = model.reading[labels], model.beta[labels], model.constants[labels]
-        self.mean = sum((np.array(b.centre) / (1 << 24) for b in atoms.bases), np.zeros(model.d))
+        self.mean = sum((basis.middle for basis in atoms.bases), np.zeros(model.d))
 
     def label(self, y: Array, label: int, asked: Asked | None = None) -> tuple[float, Array]:
         """What is asked of a label, by default its logit, times the last deviation where there is a last LayerNorm, and
@@ -42,11 +41,9 @@ class Attack:
         back = layer.inner.weight @ (slope * (layer.outer.weight @ behind))
         if layer.norm2 is None:
             return float(line @ said), behind + back
-        back, behind = (
-            ((back + behind) * layer.norm2.weight, 0 * behind)
-            if self.model.post
-            else (back * layer.norm2.weight, behind)
-        )
+        if self.model.post:
+            back, behind = back + behind, 0 * behind
+        back = back * layer.norm2.weight
         gradient = behind + (back - back.sum() / len(x) - x * float(back @ x) / len(x)) / deviation
         return float(line @ said), gradient
 
@@ -77,10 +74,7 @@ class Attack:
 
     def longest(self, key: Key, lengths: Array) -> Word:
         """The word of a case whose sum of ``lengths[j, s]`` is greatest."""
-        back = np.zeros((key[0] + 1, len(self.graph.delta)), dtype=np.int64)
-        case = np.array(key, dtype=np.int64)
-        heaviest(np.ones_like(lengths), lengths, *self.graph.edges, case, 0.0, back)
-        return traced(back, *self.graph.edges[1:], key)
+        return farthest(np.ones_like(lengths), lengths, (*self.graph.edges, np.array(key, dtype=np.int64)), 0.0)[2]
 
     def words(self, key: Key, label: int, weights: list[Array] | None = None) -> Iterator[tuple[float, Word]]:
         """Words of a case, each with the value of what is asked of the label. ``key``: the case, of position 1 at

@@ -22,7 +22,6 @@ FINE = 1 << 32
 """Directions are integers times ``2^-32``."""
 WORDS = 64
 """Random words of each length that is looked at."""
-Tuple3 = tuple[Array, Array, Array]
 
 
 def axes(model: Trained, graph: Graph, n: int) -> list[tuple[Array, Array]]:
@@ -59,11 +58,6 @@ def turn_document(turns: list[tuple[Array, Array]]) -> list[list[list[list[int]]
     return [[[[int(v) for v in row] for row in rows * FINE] for rows in pair] for pair in turns]
 
 
-def stack(forms: list[Form]) -> Tuple3:
-    """Forms side by side."""
-    return np.array([f.c for f in forms]), np.array([f.g for f in forms]), np.array([f.r for f in forms])
-
-
 def along(rows: Array, c: Array, g: Array, r: Array) -> Array:
     """The greatest value of each of some directions, and of its opposite, in each cell: ``(2, directions, cells)``."""
     at, wide = rows @ c.T, np.abs(rows) @ r.T + np.abs(rows @ g).sum(2).T
@@ -76,22 +70,21 @@ class Table:
     that a caller gives its directions."""
 
     forms: list[Form] = field(default_factory=list)
-    stacked: Tuple3 | None = None
+    stacked: Form | None = None
     reached: dict[int, Array] = field(default_factory=dict)
 
-    def upto(self, last: int) -> Tuple3:
+    def upto(self, last: int) -> Form:
         """At least all cells up to ``last``: a case needs those of smaller positions, so few calls have new ones."""
-        if self.stacked is None or len(self.stacked[0]) <= last:
-            self.stacked = stack(self.forms)
+        if self.stacked is None or len(self.stacked.c) <= last:
+            self.stacked = Form.side_by_side(self.forms)
         return self.stacked
 
-    def at(self, cells: I64, last: Form) -> Tuple3:
+    def at(self, cells: I64, last: Form) -> Form:
         """Some cells, in their order, then one more."""
         if not len(cells):
-            return stack([last])
-        both = zip(self.upto(cells[-1]), stack([last]), strict=True)
-        c, g, r = (np.concatenate([a[cells], b]) for a, b in both)
-        return c, g, r
+            return Form.side_by_side([last])
+        both = zip(self.upto(cells[-1]), Form.side_by_side([last]), strict=True)
+        return Form(*(np.concatenate([table[cells], part]) for table, part in both))
 
     def along(self, number: int, rows: Array, cells: I64, last: Form) -> Array:
         """:func:`along` in some cells, then in one more. Those of the table are reckoned once for a number: again
@@ -100,4 +93,4 @@ class Table:
         if len(cells) and known.shape[2] <= cells[-1]:
             new = along(rows, *(part[known.shape[2] :] for part in self.upto(cells[-1])))
             known = self.reached[number] = np.concatenate([known, new], axis=2)
-        return np.concatenate([known[:, :, cells], along(rows, *stack([last]))], axis=2)
+        return np.concatenate([known[:, :, cells], along(rows, *Form.side_by_side([last]))], axis=2)

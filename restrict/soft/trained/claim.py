@@ -54,12 +54,11 @@ def claim_document(graph: Graph) -> dict[str, Any]:
 def graph_of_document(root: dict[str, Any]) -> Graph:
     """The graph on which a certificate's cases are, with its memory."""
     language, memory = root["language"], root.get("memory")
-    labels, want = tuple(language["labels"]), [frozenset(w) for w in language["want"]]
-    delta, of = (memory["delta"], memory["of"]) if memory else (language["delta"], range(len(language["delta"])))
-    accept = frozenset(p for p, q in enumerate(of) if q in set(language["accept"]))
-    wanted = tuple(want[q] for q in of)
-    greatest, closing = "read_out" in language, "reads" in root["model"]
-    return Graph(tuple(map(tuple, delta)), accept, labels, wanted, tuple(of), greatest=greatest, closing=closing)
+    labels, want = tuple(language["labels"]), tuple(frozenset(w) for w in language["want"])
+    greatest, closing, accept = "read_out" in language, "reads" in root["model"], frozenset(language["accept"])
+    delta, of = tuple(map(tuple, language["delta"])), tuple(range(len(want)))
+    base = Graph(delta, accept, labels, want, of, greatest=greatest, closing=closing)
+    return base.refined(map(tuple, memory["delta"]), memory["of"]) if memory else base
 
 
 def model_document(model: Trained) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from restrict.base.arrays import I64
 from restrict.checker.verdict_every import closed
 from restrict.kernels.verdict import greatest_of_block
-from restrict.soft.trained.atoms import UNIT, basis_of
+from restrict.soft.trained.atoms import basis_of
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Cell
 from restrict.soft.trained.graph import Graph
@@ -33,7 +33,8 @@ HALVINGS = 44
 def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list[Key]:
     """The cases of a block of lengths: its number (0: the empty prefix), a symbol (-1: the start token), a state.
     ``first``: the least length of the block. Gives the cases in the order of the certificate."""
-    before, living = states(graph)
+    before = closed({0}, graph.delta)
+    living = graph.living & before
     if not block:
         return [(0, -1, 0)] if graph.empty and not graph.closing and 0 in living else []
     if last != ALL:
@@ -44,28 +45,12 @@ def cases(graph: Graph, block: int = 1, first: int = 1, last: int = ALL) -> list
     return found
 
 
-def states(graph: Graph) -> tuple[set[int], set[int]]:
-    """The states that are reached, and those of them from which some word is accepted."""
-    reached = closed({0}, graph.delta)
-    return reached, closed(set(graph.accept), sources(graph)) & reached
-
-
-def sources(graph: Graph) -> list[list[int]]:
-    """From where each state is entered."""
-    found: list[list[int]] = [[] for _ in graph.delta]
-    for p, row in enumerate(graph.delta):
-        for t in row:
-            if t >= 0:
-                found[t].append(p)
-    return found
-
-
 class Roads:
     """The transitions that words of a case use, without its last symbol, sorted by target, for longest paths."""
 
     def __init__(self, graph: Graph, a: int, q: int) -> None:
         ends = [p for p, row in enumerate(graph.delta) if row[a] == q]
-        useful = sorted(closed(set(ends), sources(graph)) & states(graph)[0])
+        useful = sorted(closed(set(ends), graph.before) & closed({0}, graph.delta))
         number = {p: k for k, p in enumerate(useful)}
         edges = sorted((number[t], number[p], s) for p in useful for s, t in enumerate(graph.delta[p]) if t in number)
         self.a, self.count = a, len(useful)
@@ -143,9 +128,7 @@ class EverySearch(Search):
             return found
         axes = Search(self.model, self.graph, length).turned((length, *key[1:]))
         both = zip(self.atoms.v, axes, strict=True)
-        d = self.model.d
-        made = (basis_of(v, np.array(b.centre) / UNIT, np.array(b.rows).reshape(-1, d) / UNIT) for v, b in both)
-        return self.again(key, found, list(made))
+        return self.again(key, found, [basis_of(v, basis.middle, basis.near) for v, basis in both])
 
     def length(self, key: Key) -> int | None:
         """A great length of the block at which there are words of a case, whose axes are taken."""

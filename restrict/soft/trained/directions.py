@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from restrict.base.arrays import I64
-from restrict.kernels.verdict import greatest, heaviest, supports
-from restrict.soft.trained.atoms import LEAST, UNIT, Atoms, Basis
-from restrict.soft.trained.graph import Graph, traced
+from restrict.kernels.verdict import greatest, supports
+from restrict.soft.trained.atoms import LEAST, Atoms, Basis
+from restrict.soft.trained.graph import Graph, Ways, farthest
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.multipliers import Found
 from restrict.soft.trained.stored import Array
@@ -47,9 +46,7 @@ class Directions:
         """Work in the coordinates of a basis: 0 for that of all values, else one that :meth:`turned` made."""
         bases = self.atoms.bases = self.turns[number]
         self.number, self.sizes = number, [len(basis.rows) for basis in bases]
-        rows = np.array([row for basis in bases for row in basis.rows], dtype=float) / UNIT
-        self.rows = rows.reshape(-1, self.model.d)
-        self.at = [np.array(basis.centre) / UNIT for basis in bases]
+        self.rows, self.at = np.concatenate([basis.near for basis in bases]), [basis.middle for basis in bases]
         self.rest = sum((basis.rest for basis in bases), np.zeros(self.model.d)) + 1e-12
 
     def weigh(self, i: int, a: int) -> None:
@@ -125,12 +122,10 @@ class Directions:
         """A word whose line is less than ``aim``, if there is one: its coordinates as in :meth:`against`, and what its
         line is less for each unit of a coordinate's slope (Theorem 6)."""
         values = self.against(key, low, high, line)
-        ptr, source, symbol, case = self.ways(key)
-        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
-        num, den = heaviest(self.weights[0], values, ptr, source, symbol, case, -aim, back)
+        num, den, symbols = farthest(self.weights[0], values, self.ways(key), -aim)
         if num + aim * den <= 0:
             return None
-        word, steps, m = (0, *traced(back, source, symbol, case.tolist())), np.arange(key[0] + 1), len(self.rows)
+        word, steps, m = (0, *symbols), np.arange(key[0] + 1), len(self.rows)
         whole, radius, middle = self.weights[0][steps, word].sum(), (high - low) / 2, (high + low) / 2
         point, loss, at = np.zeros(len(low)), np.zeros(len(low)), 0
         for h, basis in enumerate(self.atoms.bases):
@@ -177,7 +172,7 @@ class Directions:
         position."""
         return greatest(self.weights[h], values, *self.ways(key), 0.0)
 
-    def ways(self, key: Key) -> tuple[I64, I64, I64, I64]:
+    def ways(self, key: Key) -> Ways:
         """What leads to a case, for the kernels: that of the last one is known."""
         if self.led[0] != key:
             self.led = key, self.graph.led(key)
@@ -206,10 +201,7 @@ class Directions:
     def word(self, key: Key, direction: Array, h: int = 0) -> tuple[tuple[int, ...], Array]:
         """The word of a case that goes farthest in a direction of a head's coordinates, and its coordinates."""
         at, weights = self.atoms.bases[h].at, self.weights[h]
-        values, (ptr, source, symbol, case) = np.tensordot(direction, at, 1), self.ways(key)
-        limit = greatest(weights, values, ptr, source, symbol, case, 0.0)
-        back = np.zeros((key[0] + 1, len(ptr) - 1), dtype=np.int64)
-        heaviest(weights, values, ptr, source, symbol, case, limit, back)
-        word, steps = traced(back, source, symbol, case.tolist()), np.arange(key[0] + 1)
+        values, steps = np.tensordot(direction, at, 1), np.arange(key[0] + 1)
+        word = farthest(weights, values, self.ways(key), self.most(key, h, values))[2]
         share = weights[steps, (0, *word)]
         return word, at[:, steps, (0, *word)] @ share / share.sum()

@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.kernels.verdict import heaviest
 from restrict.soft.trained.directions import Directions, Key
-from restrict.soft.trained.graph import traced
+from restrict.soft.trained.graph import farthest
 from restrict.soft.trained.multipliers import separation
 from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
@@ -84,12 +83,10 @@ class Empty:
             for m, p, end in zip(cut, pull, ends, strict=True):
                 if self.heads[m] == h and p:
                     values += share * p * (basis.at[m - self.begin[h], : i + 1] - end)
-        ptr, source, symbol, case = search.ways(self.key)
-        back = np.zeros((i + 1, len(ptr) - 1), dtype=np.int64)
-        num, den = heaviest(search.weights[0], values, ptr, source, symbol, case, -clear, back)
+        num, den, symbols = farthest(search.weights[0], values, search.ways(self.key), -clear)
         if num + clear * den <= 0:
             return None
-        word, steps = (0, *traced(back, source, symbol, case.tolist())), np.arange(i + 1)
+        word, steps = (0, *symbols), np.arange(i + 1)
         dens = [w[steps, word].sum() for w in search.weights]
         at = [b.at[:, steps, word] @ w[steps, word] / d
               for b, w, d in zip(search.atoms.bases, search.weights, dens, strict=True)]  # fmt: skip

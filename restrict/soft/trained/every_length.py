@@ -263,14 +263,9 @@ class _Run:
 
 
 def verify_every_length(
-    model: Trained,
-    graph: Graph,
-    *,
-    longest: int = LONGEST,
-    language: str = "",
-    seconds: float | None = None,
+    model: Trained, graph: Graph, *, longest: int = LONGEST, language: str = "", seconds: float | None = None,
     tell: Tell | None = None,
-) -> EveryLength:
+) -> EveryLength:  # fmt: skip
     """Decide whether a model is right on every prefix of every word of a graph, of whatever length, in ``seconds`` if
     given; an interrupt ends the search, and what is decided is kept. Cost: O(states x transitions x directions) for a
     case of all lengths, O(last x transitions x directions) for one of a block. Theorem 10, docs/soft-verdicts.md."""

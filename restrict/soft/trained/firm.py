@@ -8,8 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from restrict.base.arrays import I64
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.forms import Cell, Form, Ready, halves, leaves_of
@@ -91,7 +89,7 @@ def _beyond(search: Search, errors: Errors, key: Key, level: list[Part], most: i
             return None
         cells = [search.kept(key, part.low, part.high) for part in level]
         forms = [cell.form() for cell, _ in cells]
-        offs = errors([key] * len(cells), Form(*(np.stack(one) for one in zip(*forms, strict=True))))
+        offs = errors([key] * len(cells), Form.side_by_side(forms))
         after = []
         for part, (cell, kept), form, off in zip(level, cells, forms, map(asked.errors, offs), strict=True):
             margins = part.margins

@@ -19,23 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restrict.soft.bounds.rounding import (
-    TINY,
-    Ball,
-    Pass,
-    Spread,
-    U,
-    added,
-    averaged,
-    beyond,
-    known,
-    linear,
-    neurons,
-    normalised,
-    scored,
-    twice,
-    vanishing,
-)
+from restrict.soft.bounds import rounding
+from restrict.soft.bounds.rounding import TINY, Ball, Pass, Spread, U
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.firm import NONE, Margin, firm, nearest
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
@@ -87,7 +72,7 @@ class Rounding:
             moved = model.positions[model.table(last)[self.places[:, 0], self.places[:, 1]]]
             self.x, self.size = self.x + moved, self.size + np.abs(moved)
         with np.errstate(all="ignore"):  # where a number may overflow the bound is infinite, or NaN, which counts so
-            self.streams = twice(self._streams, ulps)[1]
+            self.streams = rounding.twice(self._streams, ulps)[1]
 
     def _read_out(self, final: Norm) -> None:
         """What the rows behind the last LayerNorm make of errors."""
@@ -96,17 +81,17 @@ class Rounding:
         self.rows, self.biases = labels * final.weight, np.abs(labels) @ np.abs(final.bias) + shifts
         self.beta, self.terms = model.beta[at], model.d + 6 + int(shifts.any())
         sizes, weight, bias = np.abs(labels), np.abs(final.weight), np.abs(final.bias)
-        self.lost = vanishing(sizes) * weight + sizes * vanishing(weight)
-        self.tiny = vanishing(sizes) @ bias + (4 * model.d + 2 * (sizes.sum(axis=1) + sizes @ weight)) * TINY
-        self.tiny += vanishing(shifts) + 2 * TINY * (shifts > 0)
+        self.lost = rounding.vanishing(sizes) * weight + sizes * rounding.vanishing(weight)
+        self.tiny = rounding.vanishing(sizes) @ bias + (4 * model.d + 2 * (sizes.sum(axis=1) + sizes @ weight)) * TINY
+        self.tiny += rounding.vanishing(shifts) + 2 * TINY * (shifts > 0)
 
     def _streams(self, run: Pass) -> Array:
         """The generators of the residual stream behind attention, for each symbol at each position as the last one."""
         model, layer = self.model, self.model.layers[0]
         d, dk = model.d, model.d // model.heads
-        x = known(self.x, self.size, run)
-        u = x if layer.norm1 is None else normalised(*layer.norm1, float(model.epsilon), x, run)
-        mixed = linear(layer.attention.weight.T, layer.attention.bias, u, run)
+        x = rounding.known(self.x, self.size, run)
+        u = x if layer.norm1 is None else rounding.normalised(*layer.norm1, float(model.epsilon), x, run)
+        mixed = rounding.linear(layer.attention.weight.T, layer.attention.bias, u, run)
         parts = []
         for h in range(model.heads):
             q, k, v = (_columns(mixed, slice(p * d + h * dk, p * d + (h + 1) * dk)) for p in range(3))
@@ -114,14 +99,14 @@ class Rounding:
         reach, own = (np.concatenate([part[k] for part in parts], axis=1) for k in (0, 1))
         joined = Ball(np.zeros_like(reach), reach, own[:, :, None] * np.eye(d))
         matrix, bias = layer.projection.weight.T, layer.projection.bias
-        out = linear(matrix, bias, joined, run, (np.tile(bias, (len(reach), 1)), reach @ np.abs(matrix).T))
-        return added(x, out, run, d + 1, (x.centre, x.radius)).gens
+        out = rounding.linear(matrix, bias, joined, run, (np.tile(bias, (len(reach), 1)), reach @ np.abs(matrix).T))
+        return rounding.added(x, out, run, d + 1, (x.centre, x.radius)).gens
 
     def _read(self, q: Ball, k: Ball, v: Ball, run: Pass) -> tuple[Array, Array]:
         """The size of what a head reads, and its error, for every last symbol: at most those of the symbols."""
         at = self.places[:, 0]
         seen = (at[None] < at[:, None]) | np.eye(len(at), dtype=bool)
-        _, loose, off = scored(q, k, 1 / math.sqrt(q.centre.shape[1]), seen, run)
+        _, loose, off = rounding.scored(q, k, 1 / math.sqrt(q.centre.shape[1]), seen, run)
         lift, worst = (1 + loose) * np.expm1(off), np.exp(off.max(axis=1, keepdims=True))
         found = []
         for row, mask in zip(lift, seen, strict=True):
@@ -131,13 +116,8 @@ class Rounding:
             found.append((most, (row[mask, None] * far).max(axis=0), v.error[mask].max(axis=0)))
         size, turn, slip = (np.array(part) for part in zip(*found, strict=True))
         grown = (1 + loose) * worst**2
-        own = averaged(turn * worst, grown * size, grown * slip, at[:, None] + 1, run)
+        own = rounding.averaged(turn * worst, grown * size, grown * slip, at[:, None] + 1, run)
         return size * SLACK, own + 2 * (at[:, None] + 1) * TINY * v.computed.max()
-
-    def errors(self, key: Key, y: Form) -> Array:
-        """:meth:`all_errors` on one cell of a case."""
-        found: Array = self.all_errors([key], Form(*(part[None] for part in y)))[0]
-        return found
 
     def together(self, keys: Sequence[Key], y: Form) -> Array:
         """:meth:`all_errors` of any number of cells."""
@@ -155,14 +135,14 @@ class Rounding:
             x = Ball(stage.stream[0], stage.stream[1], gens)
             u = x
             if layer.norm2 is not None:
-                u = normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
-            h = linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
-            values = neurons(model.kind, h, run, stage.neurons)
-            network = linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
-            z = added(u if model.post else x, network, run, len(layer.inner.bias) + 1, stage.out)
+                u = rounding.normalised(*layer.norm2, self.eps, x, run, Spread(*stage.first), stage.normal)
+            h = rounding.linear(layer.inner.weight.T, layer.inner.bias, u, run, stage.hidden)
+            values = rounding.neurons(model.kind, h, run, stage.neurons)
+            network = rounding.linear(layer.outer.weight.T, layer.outer.bias, values, run, stage.network)
+            z = rounding.added(u if model.post else x, network, run, len(layer.inner.bias) + 1, stage.out)
             if model.final is None:
                 at, none = list(self.tail.labels), np.zeros((len(keys), len(self.tail.labels)))
-                found = linear(model.unembed[at], model.shifts[at], z, run, (none, none)).error
+                found = rounding.linear(model.unembed[at], model.shifts[at], z, run, (none, none)).error
                 return np.where(np.isnan(found), np.inf, found * SLACK)
             c, reach, _, high = stage.last
             mean = run.gamma(d) * z.computed.mean(axis=1, keepdims=True) + TINY
@@ -174,7 +154,7 @@ class Rounding:
             found = np.abs(spans @ self.rows.T).sum(axis=1) + np.abs(self.rows.sum(axis=1)) * mean
             found += (U * top + TINY + run.gamma(self.terms) * top) @ np.abs(self.rows).T
             found += np.abs(self.beta) * (rms + root * (deviation + rms))
-            found += beyond((top**2).sum(axis=1, keepdims=True))
+            found += rounding.beyond((top**2).sum(axis=1, keepdims=True))
             found += top @ self.lost.T
             off = run.gamma(self.terms) * self.biases + self.tiny
             found += off * (deviation + rms) * (1 + root)
@@ -206,8 +186,8 @@ def as_run(
     cells, key, closest = 0, (0, -1, 0), NONE
     try:
         tell("float32")
-        rounding = Rounding(model, search.tail, upto, ulps)
-        beyond = plainly(search, rounding, [case for case in cases if case.key[0] <= upto])
+        bounds = Rounding(model, search.tail, upto, ulps)
+        beyond = plainly(search, bounds, [case for case in cases if case.key[0] <= upto])
         for case in cases:
             if (key := case.key)[0] > upto:
                 break
@@ -219,7 +199,7 @@ def as_run(
                 found = case.cells, beyond[key]
             elif until is None or time.monotonic() < until:
                 tell(f"float32, position {key[0]} of {upto}")
-                found = firm(search, rounding.together, case)
+                found = firm(search, bounds.together, case)
             if found is None:
                 upto = key[0] - 1
                 break
@@ -236,7 +216,7 @@ def weighty(search: Search, key: Key) -> bool:
     return all(max(w[-1, key[1]], 0.0 if search.atoms.first else w[0, 0]) >= HEAVY for w in search.weights)
 
 
-def plainly(search: Search, rounding: Rounding, cases: Sequence[Case]) -> dict[Key, Margin]:
+def plainly(search: Search, bounds: Rounding, cases: Sequence[Case]) -> dict[Key, Margin]:
     """The cases whose margins are beyond their rounding on the whole of their boxes, each with the margin that is
     nearest to it. Most are: all at once, that takes a tenth of the time that they take one by one."""
     found = dict[Key, Margin]()
@@ -245,8 +225,8 @@ def plainly(search: Search, rounding: Rounding, cases: Sequence[Case]) -> dict[K
         mine = [case for case in cases if case.basis == number]
         for some in (mine[at : at + TOGETHER] for at in range(0, len(mine), TOGETHER)):
             forms = [search.kept(case.key, *search.span(*search.alone(case)))[0].form() for case in some]
-            every = Form(*(np.stack(parts) for parts in zip(*forms, strict=True)))
-            for case, off in zip(some, rounding.all_errors([case.key for case in some], every), strict=True):
+            together = bounds.all_errors([case.key for case in some], Form.side_by_side(forms))
+            for case, off in zip(some, together, strict=True):
                 errors = search.graph.asked[case.key[2]].errors(off)
                 if (case.margins > SAFE + errors).all():
                     found[case.key] = nearest(case.margins.min(0), errors, case.key)

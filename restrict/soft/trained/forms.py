@@ -8,19 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from restrict.soft.trained.cells import (
-    Near,
-    Tables,
-    activated,
-    between,
-    centred,
-    moved,
-    near,
-    normalised,
-    signed,
-    valued,
-    variance,
-)
+from restrict.soft.trained import cells
+from restrict.soft.trained.cells import Near, Tables
 from restrict.soft.trained.model import ACTIVATIONS, Trained
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array, StoredLayer
@@ -36,6 +25,11 @@ class Form(NamedTuple):
     def ends(self) -> tuple[Array, ...]:
         """The centre, and how far each entry reaches from it."""
         return self.c, np.abs(self.g).sum(-1) + self.r
+
+    @staticmethod
+    def side_by_side(forms: Sequence[Form]) -> Form:
+        """Several forms, with an axis in front."""
+        return Form(*(np.array(parts) for parts in zip(*forms, strict=True)))
 
 
 class Cell(NamedTuple):
@@ -129,22 +123,22 @@ class Tail:
 
     def near(self, y: Form) -> Near:
         """The stream behind attention on a cell, made ready for :meth:`signs` and :meth:`pieces`."""
-        return near(self.tables, y.c, np.ascontiguousarray(y.g), y.r)
+        return cells.near(self.tables, y.c, np.ascontiguousarray(y.g), y.r)
 
     def signs(self, y: Near, asked: Asked) -> tuple[Array, Array]:
         """From the stream behind attention lower bounds ``k + g . eps`` on what is asked of the logits, times the last
         deviation (Lemma 4): ``k`` (asked,), ``g`` (asked, m)."""
-        return signed(self.tables, asked, y)
+        return cells.signed(self.tables, asked, y)
 
     def pieces(self, y: Near, asked: Asked, counts: Sequence[int], held: Array) -> Iterator[list[tuple[Array, Array]]]:
         """As :meth:`signs`, at both ends of each part of the range of the inverse deviation, for each of some counts of
         parts. All at once: two counts take hardly longer than one."""
-        _, _, low, high = variance(self.tables.epsilon, y.middle, y.spans, y.rest, y.square)
+        _, _, low, high = cells.variance(self.tables.epsilon, y.middle, y.spans, y.rest, y.square)
         first, last = (1.0, 1.0) if self.tables.bare else (1 / math.sqrt(high), 1 / math.sqrt(low))
         steps = np.concatenate([np.arange(count) / count for count in counts])
         more = np.concatenate([np.full(count, 1 / count) for count in counts])
         ends = first + (last - first) * np.stack([steps, steps + more], 1)
-        least, lines = between(self.tables, asked, y, ends, held)
+        least, lines = cells.between(self.tables, asked, y, ends, held)
         at = 0
         for count in counts:
             yield [(least[k, end], lines[k, end]) for k in range(at, at + count) for end in (0, 1)]
@@ -154,13 +148,13 @@ class Tail:
         """Centres and reaches of all numbers on the way from the residual stream behind attention to the logits; ``y``
         may be several forms, with an axis in front."""
         t, c, g = self.tables, y.c, np.ascontiguousarray(y.g)
-        normal = Form(*normalised(t, c, g, y.r))
+        normal = Form(*cells.normalised(t, c, g, y.r))
         bent = len(t.inner) - t.straight
-        hidden = Form(*moved(t.inner[:bent], t.inner_bias[:bent], *normal))
+        hidden = Form(*cells.moved(t.inner[:bent], t.inner_bias[:bent], *normal))
         values = Form(hidden.c.copy(), hidden.g.copy(), hidden.r)
-        slopes, off = activated(t._replace(straight=0), *values)
+        slopes, off = cells.activated(t._replace(straight=0), *values)
         values = values._replace(r=np.abs(slopes) * values.r + off)
-        network, x = Form(*moved(t.outer[:, :bent], t.outer_bias, *values)), y if t.adds else normal
+        network, x = Form(*cells.moved(t.outer[:, :bent], t.outer_bias, *values)), y if t.adds else normal
         out = Form(network.c + x.c, network.g.copy(), network.r + x.r)
         out.g[..., : x.g.shape[-1]] += x.g
         made: list[Part] = [form.ends() for form in (normal, hidden, values, network, out)]
@@ -168,8 +162,8 @@ class Tail:
 
     def centred(self, y: Form) -> Part:
         """The centred entries of a form, how far they reach, and both ends of its variance."""
-        c, g, r, reach, square = centred(y.c, np.ascontiguousarray(y.g), y.r)
-        _, _, low, high = variance(self.tables.epsilon, c, g, r, square)
+        c, g, r, reach, square = cells.centred(y.c, np.ascontiguousarray(y.g), y.r)
+        _, _, low, high = cells.variance(self.tables.epsilon, c, g, r, square)
         return c, reach, np.array(low), np.array(high)
 
     def ready(self, y: Form, asked: Asked) -> Ready:
@@ -188,7 +182,7 @@ class Tail:
         halves[sides] /= 2
         centres = c + halves[sides] * np.tile([[-1.0], [1.0]], (len(tried), 1))
         made = self.ready(Form(centres, halves, r), asked)
-        loss = valued(self.tables, asked, centres)[:, label] - made.signs[0][:, label]
+        loss = cells.valued(self.tables, asked, centres)[:, label] - made.signs[0][:, label]
         best = int(loss.reshape(-1, 2).sum(1).argmin())
         return tried[best], _one(made, 2 * best), _one(made, 2 * best + 1)
 

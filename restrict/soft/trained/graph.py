@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -15,13 +15,18 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.kernels.verdict import trace
+from restrict.kernels.verdict import heaviest, trace
 from restrict.languages.dfa import Dfa, minimal
 from restrict.soft.models.config import task_automaton
 from restrict.soft.trained.model import Trained, forward
 from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.stored import Array
 
 MOST_STATES = 4096
+Delta = Sequence[Sequence[int]]
+"""Transitions by state and symbol."""
+Ways = tuple[I64, I64, I64, I64]
+"""What leads to a case, for the kernels: transitions by target (``ptr, source, symbol``), and the case."""
 FEW = 100
 """Transitions, all of which are gone through for a case: to look for those that lead to it takes longer."""
 
@@ -55,12 +60,10 @@ class Graph:
         """For each state the symbols of a shortest word from there to an accepting one; infinite where none leads
         there. Linear in the transitions."""
         found, far, level = [math.inf] * len(self.delta), 0, set(self.accept)
-        ptr, source, _ = self.edges
         while level:
             for q in level:
                 found[q] = far
-            before = (p for q in level for p in source[ptr[q] : ptr[q + 1]].tolist())
-            far, level = far + 1, {p for p in before if found[p] == math.inf}
+            far, level = far + 1, {p for q in level for p in self.before[q] if found[p] == math.inf}
         return found
 
     @property
@@ -93,15 +96,15 @@ class Graph:
     @cached_property
     def edges(self) -> tuple[I64, I64, I64]:
         """``ptr, source, symbol``: the transitions by target, for the kernels."""
-        found: list[list[tuple[int, int]]] = [[] for _ in self.delta]
-        for q, row in enumerate(self.delta):
-            for s, t in enumerate(row):
-                if t >= 0:
-                    found[t].append((q, s))
-        ptr = np.cumsum([0, *map(len, found)]).astype(np.int64)
-        flat = [edge for edges in found for edge in edges]
-        pairs = np.array(flat, dtype=np.int64).reshape(-1, 2)
-        return ptr, pairs[:, 0].copy(), pairs[:, 1].copy()
+        edges = sorted((t, q, s) for q, row in enumerate(self.delta) for s, t in enumerate(row) if t >= 0)
+        target, source, symbol = np.array(edges, dtype=np.int64).reshape(-1, 3).T.copy()
+        return np.searchsorted(target, np.arange(len(self.delta) + 1)), source, symbol
+
+    @cached_property
+    def before(self) -> list[list[int]]:
+        """From where each state is entered."""
+        ptr, source, _ = self.edges
+        return [source[low:high].tolist() for low, high in itertools.pairwise(ptr)]
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -110,13 +113,12 @@ class Graph:
 
     def spanned(self, key: tuple[int, int, int]) -> I64:
         """A case for the kernels, with the range of states at each position: small where the states count positions."""
-        spans, flow = self.spans, self.flow
-        while len(spans) <= key[0]:
-            flow.append({t for p in flow[-1] for t in self.delta[p] if t >= 0})
-            spans.append((min(flow[-1], default=0), max(flow[-1], default=-1) + 1))
+        spans = self.spans
+        more = self.reached(key[0])[len(spans) :]
+        spans += [(min(states, default=0), max(states, default=-1) + 1) for states in more]
         return np.array([*key, *itertools.chain.from_iterable(spans[: key[0] + 1])], dtype=np.int64)
 
-    def led(self, key: tuple[int, int, int]) -> tuple[I64, I64, I64, I64]:
+    def led(self, key: tuple[int, int, int]) -> Ways:
         """The transitions that lead to a case, by target, and the case, for the kernels. Where the states count
         positions, only the states from which it can be reached are left, with numbers of their own: a fifth of the
         search went through the others."""
@@ -159,10 +161,9 @@ class Graph:
 
     def reached(self, n: int) -> list[set[int]]:
         """The states of all words of each length. Gives ``n + 1`` sets."""
-        found = [{0}]
-        for _ in range(n):
-            found.append({t for p in found[-1] for t in self.delta[p] if t >= 0})
-        return found
+        while len(self.flow) <= n:
+            self.flow.append({t for p in self.flow[-1] for t in self.delta[p] if t >= 0})
+        return self.flow[: n + 1]
 
     def prefixes(self, n: int) -> list[set[int]]:
         """The states of the prefixes of each length of words of length at most ``n``. Gives ``n + 1`` sets."""
@@ -179,28 +180,31 @@ class Graph:
                 found += [(i, a, q) for q in sorted(states)]
         return found
 
-    def remembering(self, memory: Sequence[Sequence[int]]) -> Graph:
+    def remembering(self, memory: Delta) -> Graph:
         """The graph refined by what a second automaton remembers of the word. ``memory``: complete transitions,
         ``memory[r][s]``, from state 0. Gives the product, with ``base`` and ``of``; only states that are reached."""
         found = list(itertools.islice(paired(self.delta, memory, -1), MOST_STATES + 1))
         if len(found) > MOST_STATES:
             raise ModelError(f"a memory would need more than {MOST_STATES} states")
-        of = tuple(q for q, _, _ in found)
-        accept = frozenset(p for p, q in enumerate(of) if q in self.accept)
-        delta = tuple(row for _, _, row in found)
-        return replace(self, delta=delta, accept=accept, want=tuple(self.want[q] for q in of), of=of, base=self)
+        return self.refined([row for _, _, row in found], [q for q, _, _ in found])
+
+    def refined(self, delta: Iterable[tuple[int, ...]], of: Sequence[int]) -> Graph:
+        """The graph with other states, of which ``of`` says which state each refines, and their transitions."""
+        accept, want = frozenset(p for p, q in enumerate(of) if q in self.accept), tuple(self.want[q] for q in of)
+        return replace(self, delta=tuple(delta), accept=accept, want=want, of=tuple(of), base=self)
 
 
-def traced(back: I64, source: I64, symbol: I64, case: Sequence[int]) -> tuple[int, ...]:
-    """The word of a case from the table of a kernel: the last edge of the best path to each position and state."""
-    word = np.zeros(case[0], dtype=np.int64)
+def farthest(weights: Array, values: Array, ways: Ways, limit: float) -> tuple[float, float, tuple[int, ...]]:
+    """The word of a case for which the sum of ``weights * (values - limit)`` is greatest, by symbol and position: that
+    sum, that of the weights, and the word. ``ways``: as :meth:`Graph.led` gives them."""
+    ptr, source, symbol, case = ways
+    back, word = np.zeros((case[0] + 1, len(ptr) - 1), dtype=np.int64), np.zeros(case[0], dtype=np.int64)
+    num, den = heaviest(weights, values, *ways, limit, back)
     trace(back, source, symbol, case[2], word)
-    return tuple(word.tolist())
+    return num, den, tuple(word.tolist())
 
 
-def paired(
-    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], dead: int | None
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+def paired(first: Delta, second: Delta, dead: int | None) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """The pairs of states that two automata reach from (0, 0), with their transitions; -1 where the first is dead."""
     number, order = {(0, 0): 0}, [(0, 0)]
     for p, q in order:
@@ -272,22 +276,30 @@ def graph_of(
     member), ``membership`` (the end token alone), ``next`` (the greatest of these logits is one that would be positive)
     or ``greatest`` (``label`` is the greatest of all labels iff the prefix is a member)."""
     words, language = proper_words(inputs or language), minimal(language.alphabet, language.delta, 0, language.accept)
-    found = list(paired(words.delta, language.delta, words.dead))
     labels = asked_labels(model, read_out, label)
-    want = []
-    for _, q, _ in found:
+    mine = {k for k in labels if model.labels[k] == label}
+
+    def wanted(q: int) -> set[int]:
         member = q in language.accept
         if read_out == "greatest":
-            mine = {k for k in labels if model.labels[k] == label}
-            want.append(frozenset(mine if member else set(labels) - mine))
-            continue
+            return mine if member else set(labels) - mine
         good = {token for s, token in enumerate(model.tokens) if language.delta[q][s] != language.dead}
-        good |= {model.eos} if member and model.eos is not None else set()
-        want.append(frozenset(good & set(labels)))
-    accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    rows, empty = tuple(row for _, _, row in found), not model.first
-    graph = Graph(rows, accept, labels, tuple(want), tuple(range(len(found))), empty=empty)
+        return (good | {model.eos} if member and model.eos is not None else good) & set(labels)
+
+    graph = judged(model, words, language.delta, labels, wanted)
     return graph if read_out in ("next-set", "membership") else compared(graph)
+
+
+def judged(
+    model: Trained, words: Dfa, delta: Delta, labels: tuple[int, ...], wanted: Callable[[int], set[int]]
+) -> Graph:
+    """The graph of the words of an automaton, with what is wanted in each state of another one, ``delta``."""
+    pairs, states, rows = zip(*paired(words.delta, delta, words.dead), strict=True)
+    accept, want = (
+        frozenset(k for k, p in enumerate(pairs) if p in words.accept),
+        (frozenset(wanted(q)) for q in states),
+    )
+    return Graph(rows, accept, labels, tuple(want), tuple(range(len(rows))), empty=not model.first)
 
 
 def proper_words(words: Dfa) -> Dfa:
@@ -350,10 +362,10 @@ def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
     words = proper_words(inputs or minimal(model.symbols, delta, start, range(dead)))
     swap = {start: 0, 0: start}  # paired automata start at 0
     delta = [[swap.get(t, t) for t in delta[swap.get(q, q)]] for q in range(dead + 1)]
-    found = list(paired(words.delta, delta, words.dead))
-    if any(q == dead for _, q, _ in found):
-        raise UsageError("a word that may come is none that the automaton of the tags reads")
-    want = tuple(frozenset({model.labels.index(tags[swap.get(q, q)])}) for _, q, _ in found)
-    accept = frozenset(k for k, (p, _, _) in enumerate(found) if p in words.accept)
-    rows, empty = tuple(row for _, _, row in found), not model.first
-    return compared(Graph(rows, accept, model.outputs, want, tuple(range(len(found))), empty=empty))
+
+    def wanted(q: int) -> set[int]:
+        if q == dead:
+            raise UsageError("a word that may come is none that the automaton of the tags reads")
+        return {model.labels.index(tags[swap.get(q, q)])}
+
+    return compared(judged(model, words, delta, model.outputs, wanted))

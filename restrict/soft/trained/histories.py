@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -133,9 +132,7 @@ class Histories:
         delta = [tuple(count + base.delta[q][s] if t == -2 else t for s, t in enumerate(row))
                  for q, row in zip(self.of, self.rows, strict=True)]  # fmt: skip
         delta += [tuple(count + t if t >= 0 else -1 for t in row) for row in base.delta]
-        of = (*self.of, *range(len(base.delta)))
-        accept = frozenset(p for p, q in enumerate(of) if q in base.accept)
-        return replace(base, delta=tuple(delta), accept=accept, want=tuple(base.want[q] for q in of), of=of, base=base)
+        return base.refined(delta, (*self.of, *range(len(base.delta))))
 
     def grouped(self, states: list[State], most: int) -> list[tuple[list[int], State]]:
         """The states of a position after merging: which of the given ones, and the state that stands for them."""

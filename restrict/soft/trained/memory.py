@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.options import OPTIONS
@@ -54,12 +55,6 @@ def beginnings(graph: Graph) -> tuple[int, list[list[int]]]:
 
 def _suffixes(symbols: int, most: int) -> list[list[int]]:
     """The automaton of the last ``most`` symbols."""
-    words: list[tuple[int, ...]] = [()]
-    number: dict[tuple[int, ...], int] = {(): 0}
-    for word in words:
-        for s in range(symbols):
-            after = (*word, s)[-most:]
-            if after not in number:
-                number[after] = len(words)
-                words.append(after)
+    words = [word for length in range(most + 1) for word in product(range(symbols), repeat=length)]
+    number = {word: place for place, word in enumerate(words)}
     return [[number[(*word, s)[-most:]] for s in range(symbols)] for word in words]

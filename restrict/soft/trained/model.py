@@ -147,11 +147,6 @@ class Trained:
         return "post" if self.post else "no-last" if self.final is None else ""
 
     @property
-    def special(self) -> tuple[int, ...]:
-        """The rows of the special tokens that there are."""
-        return tuple(t for t in (self.bos, self.eos, self.pad, self.sep) if t is not None)
-
-    @property
     def tokens(self) -> tuple[int, ...]:
         """The row of each symbol."""
         return tuple(self.vocab.index(symbol) for symbol in self.symbols)
@@ -253,7 +248,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         others = f"; {CONVERT.replace('FILE', source)} reads other names of these"
         read.fail(f"config activation_function: expected {', '.join(ACTIVATIONS)}, not {quote(activation)}{others}")
     tied = read.flag("tie_word_embeddings", True)
-    special = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
+    special: dict[str, Any] = {key: read.token(f"{key}_token_id", rows) for key in ("bos", "eos", "pad", "sep")}
     vocab = _names(read, "vocab", rows)
     reader, ahead = read_place(read, special["bos"], read.token("end_marker_token_id", rows))
     labels = vocab if tied or "labels" not in config else _names(read, "labels", _outputs(read))
@@ -280,10 +275,7 @@ def trained(name: str, content: bytes, config: Mapping[str, Any], source: str) -
         vocab=vocab,
         labels=labels,
         symbols=symbols,
-        bos=None if ahead else special["bos"],
-        eos=special["eos"],
-        pad=special["pad"],
-        sep=special["sep"],
+        **(special | ({"bos": None} if ahead else {})),
         task=config.get("task"),
         post=post,
         reader=reader,

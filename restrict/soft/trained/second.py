@@ -16,7 +16,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
-from restrict.soft.trained.axes import Table, Tuple3, axes, turn_document
+from restrict.soft.trained.axes import Table, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.directions import BOUND, Key
 from restrict.soft.trained.empty import Empty
@@ -76,8 +76,7 @@ class Layered(Case):
 
 def lines(basis: Basis) -> list[tuple[Array, float]]:
     """The directions of a basis, and where its centre is along each."""
-    near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
-    return [(row, float(row @ centre)) for row in near]
+    return [(row, float(row @ basis.middle)) for row in basis.near]
 
 
 class Second:
@@ -326,7 +325,7 @@ class At:
         self.steep = np.zeros((2, 0))
 
     @cached_property
-    def tables(self) -> list[Tuple3]:
+    def tables(self) -> list[Form]:
         """The values of each head at the cells that lead here."""
         return [values.at(self.way.cells, v) for values, v in zip(self.search.values, self.leaf.values, strict=True)]
 
@@ -334,7 +333,7 @@ class At:
         """What the values of each head are along the directions of a basis and against them."""
         search, found = self.search, list[Array]()
         for h, (table, last) in enumerate(zip(search.values, self.leaf.values, strict=True)):
-            rows = np.array(search.frames[number][h].rows) / (1 << 24) @ search.turns[h][1].T
+            rows = search.frames[number][h].near @ search.turns[h][1].T
             found.append(table.along(number, rows, self.way.cells, last))
         return found
 
@@ -395,7 +394,7 @@ class At:
         sides = self.sides(number)
         rest, start = np.zeros(search.model.d), self.leaf.stream.c + search.model.layers[1].projection.bias
         for h, basis in enumerate(search.frames[number]):
-            near, centre = np.array(basis.rows) / (1 << 24), np.array(basis.centre) / (1 << 24)
+            near, centre = basis.near, basis.middle
             for row, above, below in zip(near, *sides[h], strict=True):
                 at = float(row @ centre)
                 up, down = self.steep[:, len(tops)].tolist()

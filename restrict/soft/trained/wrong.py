@@ -71,10 +71,8 @@ class Hunt:
         self.model, self.graph, self.n = model, graph, n
         self.alive = graph.prefixes(n)
         self.rng = np.random.default_rng(seed)
-        signs = np.full((len(graph.delta), len(model.labels)), 0.0)
-        for q, want in enumerate(graph.want):
-            signs[q, list(graph.labels)] = [1.0 if k in want else -1.0 for k in graph.labels]
-        self.signs = signs
+        self.signs = np.zeros((len(graph.delta), len(model.labels)))
+        self.signs[:, list(graph.labels)] = [asked.signs for asked in graph.asked]
 
     def cost(self, length: int) -> int:
         """What a forward pass of one word takes, in scores."""
