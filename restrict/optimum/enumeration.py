@@ -80,7 +80,7 @@ def words_fit(instance: Instance, words: int = MOST_WORDS, restrictions: int | N
 
 
 def _words(instance: Instance) -> int:
-    return len(instance.model.alphabet) ** len(instance.unpinned)
+    return int(len(instance.model.alphabet) ** len(instance.unpinned))
 
 
 # ---------------------------------------------------------------- tables
