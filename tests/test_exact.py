@@ -3,7 +3,7 @@
 import functools
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,10 +32,9 @@ from tests import generator, naive
 from tests.marks import heavy_after
 
 
-def forces(document: naive.Model, found: Exact, c: int = 0) -> bool:
-    """Whether the restriction leaves at most ``c`` dependencies, by brute force."""
-    fixed = dict(found.restriction.fixed)
-    return len(naive.true_dependencies(document, found.n, fixed)["label", found.n - 1]) <= c
+def depends(document: naive.Model, n: int, fixed: Mapping[int, str]) -> int:
+    """On how many free positions the last label depends under a restriction, by brute force."""
+    return len(naive.true_dependencies(document, n, dict(fixed))["label", n - 1])
 
 
 def recheck(model: Model, found: Exact) -> bool:
@@ -75,7 +74,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
     size, _ = naive.minimum_forcing(document, n)
     assert (found.lower, found.upper, len(found.restriction.fixed)) == (size, size, size)
     assert found.optimal
-    assert forces(document, found)
+    assert depends(document, n, found.restriction.fixed) == 0
     assert recheck(model, found)
     if found.certificate is not None:
         assert found.certificate.restriction.fixed == found.restriction.fixed
@@ -202,21 +201,10 @@ def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.Mon
 
 def minimum_for(document: naive.Model, n: int, c: int) -> int:
     """The fewest fixed positions that leave at most ``c`` dependencies, over all restrictions."""
-    places, table = naive.letters(document, n), naive.truth_table(document, n)
-    best = len(places)
-    for rho in itertools.product([None, *range(len(document["alphabet"]))], repeat=len(places)):
-        cell = {x: y for x, y in table.items() if all(a is None or a == b for a, b in zip(rho, x, strict=True))}
-        matter = {
-            p
-            for p in range(len(places))
-            if any(
-                len({cell[z] for z in cell if z[:p] + z[p + 1 :] == x[:p] + x[p + 1 :]}) > 1
-                for x in (cell if rho[p] is None else ())
-            )
-        }
-        if len(matter) <= c:
-            best = min(best, sum(a is not None for a in rho))
-    return best
+    places = naive.letters(document, n)
+    every = itertools.product([None, *document["alphabet"]], repeat=len(places))
+    some = ({i: a for i, a in zip(places, rho, strict=True) if a is not None} for rho in every)
+    return min(len(fixed) for fixed in some if depends(document, n, fixed) <= c)
 
 
 def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
@@ -226,7 +214,7 @@ def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
         for c in (1, 2):
             found = exact(model, n, c=c)
             assert found.lower == found.upper == minimum_for(document, n, c), f"seed {seed}"
-            assert forces(document, found, c)
+            assert depends(document, n, found.restriction.fixed) <= c
 
 
 def test_large_c_problems_are_refused() -> None:
@@ -333,12 +321,7 @@ def test_a_tree_of_cases_confirms_whatever_is_forced(few: int, tmp_path: Path) -
             found.save(tmp_path / "c.json")
             assert load_certificate(tmp_path / "c.json").to_bytes() == found.to_bytes()
         free = {i: int(rng.integers(len(model.alphabet))) for i in task.instance.unpinned if rng.random() < 0.3}
-        if len({model.run(w).label(n - 1) for w in _words(task, free)}) > 1:
+        choices = [model.alphabet[free[i]] if i in free else model.alphabet for i in task.instance.unpinned]
+        if len({model.run(word).label(n - 1) for word in itertools.product(*choices)}) > 1:
             assert confirm_by_tree(task, free) is None
     assert trees >= 5 // few
-
-
-def _words(task: Task, fixed: dict[int, int]) -> list[list[str]]:
-    alphabet = task.instance.model.alphabet
-    choices = [[alphabet[fixed[i]]] if i in fixed else alphabet for i in task.instance.unpinned]
-    return [list(word) for word in itertools.product(*choices)]

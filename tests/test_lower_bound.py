@@ -51,6 +51,11 @@ def hits(boxes: Sequence[Mapping[int, int]], fixed: Mapping[int, int]) -> bool:
     return all(any(p in fixed and not allowed >> fixed[p] & 1 for p, allowed in box.items()) for box in boxes)
 
 
+def symbols_at(node: Open) -> dict[int, int]:
+    """One of the symbols that a node leaves at each of its positions."""
+    return {p: bits.bit_length() - 1 for p, bits in node.symbols.items()}
+
+
 def can_hit(boxes: Sequence[Mapping[int, int]], positions: int, symbols: int, most: int) -> bool:
     """Whether some restriction of at most ``most`` positions conflicts with every box, by trying all."""
     return any(
@@ -105,7 +110,7 @@ def test_both_trees_decide_what_all_restrictions_decide() -> None:
             assert not can_hit([boxes[t] for t in order], positions, symbols, min(most, positions))
         except Uncovered as error:
             assert expected
-            fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+            fixed = symbols_at(error.node)
             assert len(fixed) <= most
             assert hits(boxes, fixed)
     assert 50 < closed < 350
@@ -117,8 +122,7 @@ def test_the_tree_asks_for_boxes_until_it_is_closed() -> None:
 
     def more(node: Open) -> list[dict[int, int]]:
         asked.append(node)
-        fixed = {p: bits.bit_length() - 1 for p, bits in node.symbols.items()}
-        return [next(box for box in everything if not hits([box], fixed))]
+        return [next(box for box in everything if not hits([box], symbols_at(node)))]
 
     HittingTree([], 3, 3, more).run()
     assert asked
@@ -235,7 +239,7 @@ def test_many_symbols_are_taken_together_where_all_boxes_are_known() -> None:
             try:
                 ends.append((tree.run(), tree.used, tree.nodes))
             except Uncovered as error:
-                fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+                fixed = symbols_at(error.node)
                 assert hits(family, fixed)
                 ends.append(None)
         assert ends[0] == ends[1]
@@ -289,14 +293,12 @@ def test_the_values_under_a_box_hold_all_that_occur(programs: int) -> None:
         runs = naive.all_runs(json.loads(model.content), n, {})
         for box in read_boxes(bound):
             known = set(examined(bound, box, model.at(n), rows).values(model.output.variable, n - 1))
-            allowed = {p: indices(bits) for p, bits in box.symbols.items()}
             output = model.output.variable
-            seen = {
+            assert known.issuperset(
                 int(nodes[output, n - 1])
                 for nodes in runs.values()
-                if all(int(nodes["token", p]) in symbols for p, symbols in allowed.items())
-            }
-            assert seen <= known
+                if all(bits >> int(nodes["token", p]) & 1 for p, bits in box.symbols.items())
+            )
             telling += len(known) < model.at(n).domains[output]
     assert telling > 0.6 * programs
 
@@ -428,36 +430,22 @@ def test_the_command_gives_the_same_bound_by_two_processes(tmp_path: Path) -> No
 # ---------------------------------------------------------------- forged bounds
 
 
-def verdict(model: Model, document: Mapping[str, Any]) -> int:
-    """The exit code."""
-    try:
-        verify(model.content or b"", json.dumps(document).encode())
-    except Reject as reject:
-        return reject.code
-    return 0
-
-
-def good() -> tuple[Model, dict[str, Any]]:
-    model = load("random:layers=2,heads=2,states=4,seed=1")
-    return model, json.loads(_good())
-
-
-@cache
-def _good() -> bytes:
-    return lower_bound(load("random:layers=2,heads=2,states=4,seed=1"), 30, k=1).bound.to_bytes()
-
-
 def test_labels_that_are_not_claimed_count_as_zero_and_others_are_all_the_rest() -> None:
-    model, document = good()
+    model = load("random:layers=2,heads=2,states=4,seed=1")
+    document = json.loads(lower_bound(model, 30, k=1).bound.to_bytes())
     label, least = next(iter(document["claim"]["labels"].items()))
-    one = document | {"claim": {"labels": {label: least}}}
-    assert "at_least=0" in verify(model.content or b"", json.dumps(one).encode())
-    rest = document | {"claim": {"labels": {label: least}, "others": least}}
-    line = verify(model.content or b"", json.dumps(rest).encode())
-    assert f"at_least={least}" in line
-    assert f"others={least}" in line
-    assert verdict(model, document | {"claim": {"labels": {}, "others": least}}) == 0
-    assert verdict(model, document | {"claim": {"labels": {}, "others": least + 1}}) == 3
+
+    def line(**claim: Any) -> str:
+        return verify(model.content or b"", json.dumps(document | {"claim": {"labels": {}} | claim}).encode())
+
+    assert "at_least=0" in line(labels={label: least})
+    rest = line(labels={label: least}, others=least)
+    assert f"at_least={least}" in rest
+    assert f"others={least}" in rest
+    assert line(others=least)
+    with pytest.raises(Reject) as refused:
+        line(others=least + 1)
+    assert refused.value.code == 3
 
 
 # ---------------------------------------------------------------- the commands
