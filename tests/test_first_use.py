@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -312,15 +313,11 @@ entry.main()
 def test_a_form_that_cannot_be_written_is_lost_and_nothing_else(error: Exception) -> None:
     """A full disk, and Ctrl-C within a callback of the compiler, which leaves no object code."""
 
-    class Full:
-        def save_overload(self, *_: object) -> None:
-            raise error
-
-    kept = Kept(lambda: None)
-    kept.opened = Full()
+    kept, full = Kept(lambda: None), Mock(**{"save_overload.side_effect": error})
+    kept.opened = full
     kept.save_overload(None, None)
     kept.save_overload(None, None)  # numba's cache that keeps nothing has its place
-    assert not isinstance(kept.opened, Full)
+    assert kept.opened is not full
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -40,7 +40,8 @@ from tests import generator, naive
 from tests.commands import succeeded, typed
 from tests.fuzzing.at_one_length import least_forcing
 from tests.fuzzing.meaning import meaning
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
+from tests.test_workers import Others
 from tests.trusted import Reject, verify
 
 # ---------------------------------------------------------------- brute force
@@ -263,13 +264,6 @@ def random_case(rng: np.random.Generator) -> tuple[Model, int]:
     return loads(json.dumps(document).encode()), n
 
 
-def forged(model: Model, n: int, boxes: Sequence[Mapping[str, Any]], **claim: Any) -> dict[str, Any]:
-    return {
-        "format": "restrict-lower-bound/1", "model": {"name": model.name, "sha256": model.digest}, "n": n,
-        "target": "last", "boxes": list(boxes), "claim": {"labels": {}} | claim,
-    }  # fmt: skip
-
-
 def random_box(rng: np.random.Generator, model: Model, n: int) -> dict[str, Any]:
     only = []
     for p in range(n):
@@ -285,7 +279,11 @@ def test_the_values_under_a_box_hold_all_that_occur(programs: int) -> None:
     rng, telling = np.random.default_rng(5), 0
     for _ in range(programs):
         model, n = random_case(rng)
-        document = forged(model, n, [random_box(rng, model, n) for _ in range(4)], others=1)
+        document = {
+            "format": "restrict-lower-bound/1", "model": {"name": model.name, "sha256": model.digest}, "n": n,
+            "target": "last", "claim": {"labels": {}, "others": 1},
+            "boxes": [random_box(rng, model, n) for _ in range(4)],
+        }  # fmt: skip
         assert model.content is not None
         task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
         bound = Bound(task)
@@ -344,10 +342,7 @@ def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "n", "optimum"),
-    [
-        *(("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4)),
-        pytest.param("and-of-ors", 64, 8, marks=pytest.mark.slow),
-    ],
+    rows_after([("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4), ("and-of-ors", 64, 8)], 2),
 )
 def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
     found = lower_bound(load(spec), n)
@@ -389,27 +384,12 @@ def test_time_that_was_given_is_spent_where_a_box_is_missing(monkeypatch: pytest
     assert failures[0] == failures[1] == failures[2]
 
 
-class Crew:
-    """Workers that get copies, last part first."""
-
-    width = 2
-
-    def __init__(self) -> None:
-        self.parts = 0
-
-    def each(self, work: Any, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
-        self.parts += len(parts)
-        there = pickle.loads(pickle.dumps((work, shared, parts)))
-        found = {t: there[0](there[1], part) for t, part in reversed(list(enumerate(there[2])))}
-        return iter(pickle.loads(pickle.dumps([found[t] for t in range(len(parts))])))
-
-
 @pytest.mark.parametrize(("spec", "n"), [("random:layers=2,heads=2,states=4,seed=2", 7), ("and-of-ors", 16)])
 def test_workers_change_nothing(spec: str, n: int) -> None:
-    crew, alone = Crew(), lower_bound(load(spec), n, k=1, seed=4).bound
-    with lent(crew):
+    others, alone = Others(), lower_bound(load(spec), n, k=1, seed=4).bound
+    with lent(others):
         assert lower_bound(load(spec), n, k=1, seed=4).bound.to_bytes() == alone.to_bytes()
-    assert crew.parts or spec == "and-of-ors"
+    assert others.done or spec == "and-of-ors"
 
 
 def test_a_worker_out_of_time_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,10 +499,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     spec = "random:layers=2,heads=2,states=4,seed=2"
     boxes = boxes_for(spec, n)
 
-    def cut(*_: object, **__: object) -> None:
-        raise CUT[stopped]
-
-    monkeypatch.setattr(f"restrict.optimum.lower_bound.{part}", cut)
+    monkeypatch.setattr(f"restrict.optimum.lower_bound.{part}", Mock(side_effect=CUT[stopped]))
     found = lower_bound(load(spec), n, k=1)
     assert (found.at_least, found.stopped) == (2, stopped if stopped == "interrupted" else "asked")
     assert (found.checked is None) == (part == "check")
@@ -539,36 +516,27 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
 @pytest.mark.parametrize("ends", ["time", "interrupted"])
 def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Boxes are left out by trees that look at the clock, and a check that takes more than a second is not made."""
-    limits, looked, steps = list[int](), list[bool](), 0
+    told, checking = (
+        Mock(side_effect=itertools.chain([None] * 4, [CUT[ends]], itertools.repeat(None))),
+        Mock(wraps=check),
+    )
 
-    def told(what: str, best: int | None) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == 5:
-            if ends == "interrupted":
-                raise KeyboardInterrupt
-            raise OutOfTime
-
-    def checking(model: Model, bound: LowerBound, limit: int) -> str:
-        limits.append(limit)
-        return check(model, bound, limit=limit)
-
-    def trimming(boxes: Any, alphabet: int, most: int, limit: int, charge: Any) -> Any:
+    def too_late(boxes: Any, alphabet: int, most: int, limit: int, charge: Any) -> Any:
         moment = time.monotonic
         with monkeypatch.context() as later:
             later.setattr(time, "monotonic", lambda: moment() + GRACE)
             with pytest.raises(OutOfTime):
                 charge(1)
-        looked.append(True)
         return needed(boxes, alphabet, most, limit, charge)
 
+    trimming = Mock(wraps=too_late)
     monkeypatch.setattr("restrict.optimum.lower_bound.check", checking)
     monkeypatch.setattr("restrict.optimum.lower_bound.needed", trimming)
     seconds = 60 if ends == "interrupted" else 0.5
     found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, time=seconds, progress=told)
     assert found.stopped == ends
-    assert looked
-    assert max(limits) <= GRACE * CHECKED_A_SECOND
+    assert trimming.called
+    assert max(call.kwargs["limit"] for call in checking.call_args_list) <= GRACE * CHECKED_A_SECOND
 
 
 def test_levels_are_skipped_only_where_the_last_one_was_cheap() -> None:

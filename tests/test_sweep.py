@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -279,10 +280,7 @@ def test_a_full_disk_is_one_line_and_the_sweep_goes_on_later(tmp_path: Path, mon
     assert run_items(items, out, HERE, function=at_once).failed == 0
     assert sorted(row["id"] for row in lines(out)) == sorted(item.identity for item in items), "each once"
 
-    def full(self: Path, content: bytes) -> int:
-        raise OSError(28, "No space left on device", str(self))
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(28, "No space left on device", "x")))
     with pytest.raises(UsageError, match="No space left on device"):
         run_items(items, tmp_path / "others.jsonl", HERE, function=at_once)
     assert not list(tmp_path.glob("others.jsonl.certificates/*"))
@@ -312,10 +310,7 @@ def test_one_sweep_at_a_time(tmp_path: Path) -> None:
 
 
 def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError("a bug")
-
-    monkeypatch.setattr("restrict.certification.certify", broken)
+    monkeypatch.setattr("restrict.certification.certify", Mock(side_effect=ZeroDivisionError("a bug")))
     row = work(read_spec(spec(tmp_path, GRID)).items[0]).row
     assert (row["ok"], row["exit_code"], row["error"]) == (False, 1, "internal: ZeroDivisionError: a bug")
 
