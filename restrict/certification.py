@@ -67,14 +67,20 @@ class Standing:
     searched: bool = False
 
     @property
+    def certificate(self) -> Certificate:
+        """The best certificate, once there is one."""
+        assert self.best is not None
+        return self.best
+
+    @property
     def fixed(self) -> int:
         """How many positions the best certificate fixes."""
         return MOST_FIXED if self.best is None else len(self.best.restriction.fixed)
 
     def noting(self, **notes: object) -> Standing:
         """What is known, with notes on the best certificate's provenance."""
-        assert self.best is not None
-        return replace(self, best=replace(self.best, provenance={**self.best.provenance, **notes}))
+        best = self.certificate
+        return replace(self, best=replace(best, provenance={**best.provenance, **notes}))
 
     def ended(self) -> bool:
         """Whether Ctrl-C, a proof of the optimum, or a strategy has ended the portfolio."""
@@ -183,9 +189,7 @@ def _certificate(
 def released(task: Task, start: Certificate, c: int, free: float | Fraction | None = None) -> Certificate:
     """The best certificate for a wished ``c`` or free share that the portfolio :data:`RELEASED` finds from one for
     ``c = 0``."""
-    best = run(Standing(task, start, c=c, free=free), RELEASED).best
-    assert best is not None
-    return best
+    return run(Standing(task, start, c=c, free=free), RELEASED).certificate
 
 
 def _given(task: Task, restriction: Restriction) -> Certificate:
@@ -209,8 +213,7 @@ def force_output(task: Task) -> Certificate:
         standing = standing.noting(optimum=standing.fixed, optimum_by="words")
     elif standing.at_least:
         standing = standing.noting(optimum_at_least=standing.at_least)
-    assert standing.best is not None  # the search raises where it finds nothing
-    return standing.best
+    return standing.certificate  # the search raises where it finds nothing
 
 
 def _searched(task: Task) -> tuple[Best, str]:
@@ -308,29 +311,26 @@ def _by_search(standing: Standing) -> Standing:
 
 def _by_hitting_sets(standing: Standing) -> Standing:
     """Fewer positions, and the optimum where it is proved, by SAT."""
-    assert standing.best is not None
-    known = standing.best.restriction.tokens(standing.task.instance.model)
+    known = standing.certificate.restriction.tokens(standing.task.instance.model)
     found = descend(standing.task.noting(strategy="hitting sets"), known)
     return replace(standing, best=found.certificate or standing.best, optimum=found.optimum, optimum_by="SAT")
 
 
 def _by_releases(standing: Standing) -> Standing:
     """More free positions, or a smaller c, by search."""
-    assert standing.best is not None
-    found = relax(standing.task, standing.best, standing.c, standing.free)
+    found = relax(standing.task, standing.certificate, standing.c, standing.free)
     return replace(standing, best=found, searched=True)
 
 
 def _by_tables(standing: Standing) -> Standing:
     """More free positions, or a smaller c, by enumeration: the best of all restrictions, where the checker can confirm
     it; after the search any that is better than what that found."""
-    assert standing.best is not None
     noted, size = _with_half(standing.task).noting(strategy="enumeration"), len(standing.task.instance.unpinned)
     if standing.free is None:
         found, over = fewest_fixed(noted, standing.c, standing.fixed if standing.searched else None)
     else:
         most = size - least_free(size, standing.free)
-        found, over = least_depends(noted, most, standing.best.c if standing.searched else None)
+        found, over = least_depends(noted, most, standing.certificate.c if standing.searched else None)
     return replace(standing, best=found or standing.best, over=over)
 
 

@@ -555,10 +555,10 @@ def is_true(pair: Pair) -> bool:
 # ---------------------------------------------------------------- verdicts
 
 
-def verdict(pair: Pair) -> int:
+def verdict(pair: Pair, **names: Any) -> int:
     """The checker's exit code: 0 where it accepts."""
     try:
-        line = check.verify(*pair.bytes)
+        line = check.verify(*pair.bytes, **names)
     except check.Reject as reject:
         return int(reject.code)
     assert line.startswith(f"s VERIFIED n={pair.certificate['n']} target={pair.certificate['target']} ")

@@ -10,12 +10,6 @@ def square(x: int) -> int:
     return x * x
 
 
-def slow(x: int) -> int:
-    """The square, after a while."""
-    time.sleep(0.05)
-    return x * x
-
-
 def kill_on_three(x: int) -> int:
     """The square; at 3 the worker kills itself, as the system does where memory runs out."""
     if x == 3:

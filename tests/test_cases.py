@@ -20,10 +20,11 @@ from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import loads
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from restrict.optimum.enumeration import few_restrictions, forcing
+from restrict.optimum.enumeration import few_restrictions
 from tests import documents, generator, mutations, naive
 from tests import trusted as check
 from tests.marks import heavy_after
+from tests.test_exact import forcing
 
 SAME = documents.model(
     documents.head("a", "j == 0"), documents.head("b", "j == 0", ties="right"),
@@ -156,7 +157,7 @@ def test_enumeration_finds_the_optimum(many: int) -> None:
             continue
         done += 1
         assert few_restrictions(at)
-        found = list(forcing(at, n - 1))
+        found = list(forcing(at))
         assert len(found[0]) == naive.minimum_forcing(document, n, n - 1)[0]
         assert [len(f) for f in found] == sorted(len(f) for f in found)
         for fixed in found[:3]:

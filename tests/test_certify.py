@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from restrict import certification as engine
 from restrict.base.errors import NotEstablished, UsageError
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import loads
-from restrict.model.program import Instance
 from restrict.optimum import enumeration
 from tests import generator, naive
 from tests.clock import looks
@@ -180,19 +180,12 @@ def test_a_given_restriction_is_certified_as_it_is() -> None:
         ({"free": 1.5}, "free = 1.5 must be between 0 and 1"),
         ({"free": float("nan")}, "nan is not a number"),
         ({"free": "half"}, ""),
+        *(({"seed": seed}, "") for seed in (-1, 2**63, 0.5)),
+        *(({"time": time}, "") for time in (-1, float("nan"), "soon")),
+        *(({"target": target}, "") for target in ("first", True)),
+        *(({"restriction": rho}, "") for rho in ("**1**", Restriction(9), Restriction(10, {0: "z"}))),
         ({"c": 0.5}, ""),
-        ({"seed": -1}, ""),
-        ({"seed": 2**63}, ""),
-        ({"seed": 0.5}, ""),
         ({"c": 1, "free": 0.5}, ""),
-        ({"time": -1}, ""),
-        ({"time": float("nan")}, ""),
-        ({"time": "soon"}, ""),
-        ({"target": "first"}, ""),
-        ({"target": True}, ""),
-        ({"restriction": "**1**"}, ""),
-        ({"restriction": Restriction(9)}, ""),
-        ({"restriction": Restriction(10, {0: "z"})}, ""),
     ],
 )
 def test_wrong_arguments_are_refused(more: dict[str, Any], reason: str) -> None:
@@ -237,10 +230,7 @@ def test_ctrl_c_keeps_the_best_so_far(name: str) -> None:
 
 
 def test_ctrl_c_before_anything_is_found_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def press(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(engine.GoalSearch, "run", press)
+    monkeypatch.setattr(engine.GoalSearch, "run", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         certify(restrict.load("random:layers=2,seed=3"), 30)
 
@@ -312,14 +302,9 @@ def test_deep_models_are_forced_by_boxes_that_are_priced(name: str, most: int) -
 
 def test_a_limit_on_time_leaves_half_of_it_to_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where scores and maps are Python callables, to run every word takes minutes."""
-    ran, real = list[int](), enumeration.run_batch
-
-    def noted(instance: Instance, words: Any, *more: Any) -> Any:
-        ran.append(len(words))
-        return real(instance, words, *more)
-
-    monkeypatch.setattr(enumeration, "run_batch", noted)
+    ran = Mock(wraps=enumeration.run_batch)
+    monkeypatch.setattr(enumeration, "run_batch", ran)
     with looks("restrict.base.deadline", 1 / 10):
         found = certify(restrict.load("random:layers=2,heads=2,states=4,seed=2"), 15, time=1)
     assert found.provenance["strategy"] == "goal"
-    assert sum(ran) < 2**14
+    assert sum(len(call.args[1]) for call in ran.call_args_list) < 2**14

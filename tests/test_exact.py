@@ -3,7 +3,7 @@
 import functools
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +19,11 @@ from restrict.force.cases import confirm, confirm_by_tree
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.fileformat import dumps, loads
 from restrict.model.on_demand import OnDemandRun
+from restrict.model.program import Instance
 from restrict.model.task import Task
 from restrict.optimum import cnf, enumeration
 from restrict.optimum.descent import descend
-from restrict.optimum.enumeration import MIXED, by_size, constant_labels, cube_of, forcing, lift
+from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, lift
 from restrict.optimum.exact import Exact, exact
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.oracle import Cube, Oracle
@@ -31,10 +32,9 @@ from tests import generator, naive
 from tests.marks import heavy_after
 
 
-def forces(document: naive.Model, found: Exact, c: int = 0) -> bool:
-    """Whether the restriction leaves at most ``c`` dependencies, by brute force."""
-    fixed = dict(found.restriction.fixed)
-    return len(naive.true_dependencies(document, found.n, fixed)["label", found.n - 1]) <= c
+def depends(document: naive.Model, n: int, fixed: Mapping[int, str]) -> int:
+    """On how many free positions the last label depends under a restriction, by brute force."""
+    return len(naive.true_dependencies(document, n, dict(fixed))["label", n - 1])
 
 
 def recheck(model: Model, found: Exact) -> bool:
@@ -74,7 +74,7 @@ def check(document: naive.Model, model: Model, n: int) -> Exact:
     size, _ = naive.minimum_forcing(document, n)
     assert (found.lower, found.upper, len(found.restriction.fixed)) == (size, size, size)
     assert found.optimal
-    assert forces(document, found)
+    assert depends(document, n, found.restriction.fixed) == 0
     assert recheck(model, found)
     if found.certificate is not None:
         assert found.certificate.restriction.fixed == found.restriction.fixed
@@ -144,13 +144,10 @@ def test_recheck_refuses_what_does_not_prove_the_bound() -> None:
 
 
 def test_the_least_hitting_set_is_that_of_enumeration() -> None:
-    rng = np.random.default_rng(0)
+    rng, n, symbols = np.random.default_rng(0), 4, 3
     for _ in range(60):
-        n, symbols = 4, 3
-        cubes = [
-            {int(i): int(rng.integers(symbols)) for i in rng.permutation(n)[: rng.integers(1, 4)]}
-            for _ in range(rng.integers(0, 7))
-        ]
+        some = (rng.permutation(n)[: rng.integers(1, 4)].tolist() for _ in range(rng.integers(0, 7)))
+        cubes = [{i: int(rng.integers(symbols)) for i in chosen} for chosen in some]
         sizes = [
             sum(a < symbols for a in rho)
             for rho in itertools.product(range(symbols + 1), repeat=n)
@@ -201,21 +198,10 @@ def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.Mon
 
 def minimum_for(document: naive.Model, n: int, c: int) -> int:
     """The fewest fixed positions that leave at most ``c`` dependencies, over all restrictions."""
-    places, table = naive.letters(document, n), naive.truth_table(document, n)
-    best = len(places)
-    for rho in itertools.product([None, *range(len(document["alphabet"]))], repeat=len(places)):
-        cell = {x: y for x, y in table.items() if all(a is None or a == b for a, b in zip(rho, x, strict=True))}
-        matter = {
-            p
-            for p in range(len(places))
-            if any(
-                len({cell[z] for z in cell if z[:p] + z[p + 1 :] == x[:p] + x[p + 1 :]}) > 1
-                for x in (cell if rho[p] is None else ())
-            )
-        }
-        if len(matter) <= c:
-            best = min(best, sum(a is not None for a in rho))
-    return best
+    places = naive.letters(document, n)
+    every = itertools.product([None, *document["alphabet"]], repeat=len(places))
+    some = ({i: a for i, a in zip(places, rho, strict=True) if a is not None} for rho in every)
+    return min(len(fixed) for fixed in some if depends(document, n, fixed) <= c)
 
 
 def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
@@ -225,7 +211,7 @@ def test_the_optimum_for_a_given_c_is_that_of_brute_force() -> None:
         for c in (1, 2):
             found = exact(model, n, c=c)
             assert found.lower == found.upper == minimum_for(document, n, c), f"seed {seed}"
-            assert forces(document, found, c)
+            assert depends(document, n, found.restriction.fixed) <= c
 
 
 def test_large_c_problems_are_refused() -> None:
@@ -274,7 +260,7 @@ def test_the_largest_faces_are_those_of_the_table_of_all_restrictions() -> None:
         symbols, m = int(rng.integers(2, 4)), int(rng.integers(1, 5))
         labels = np.asarray(rng.random((symbols,) * m) < rng.random() ** 3, dtype=np.int16)
         members = None if rng.random() < 0.4 else np.asarray(rng.random((symbols,) * m) < rng.random())
-        good = constant_labels(labels) != MIXED
+        good = essential_counts(labels) == 0
         if members is not None:
             kinds = np.where(members, np.uint8(2), np.uint8(1))
             good &= lift(kinds, lambda t, axis: np.bitwise_or.reduce(t, axis=axis, keepdims=True)) == 3
@@ -303,6 +289,12 @@ def test_out_of_time_no_optimum_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
         enumeration.by_enumeration(task)
 
 
+def forcing(instance: Instance) -> Iterator[Cube]:
+    """All restrictions that force the last label, fewest fixed first, from the table of all of them."""
+    _, order = by_size(essential_counts(all_labels(instance, instance.n - 1)[0]) == 0)
+    return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
+
+
 @pytest.mark.parametrize("few", heavy_after((3, 1), 1))
 def test_a_tree_of_cases_confirms_whatever_is_forced(few: int, tmp_path: Path) -> None:
     """Every optimal restriction of random programs; the trusted checker and its fast run agree."""
@@ -314,24 +306,19 @@ def test_a_tree_of_cases_confirms_whatever_is_forced(few: int, tmp_path: Path) -
         task = Task.of(model, n)
         if len(model.alphabet) ** len(task.instance.unpinned) > 700:
             continue
-        for fixed in itertools.islice(forcing(task.instance, n - 1), 12 // few):
+        for fixed in itertools.islice(forcing(task.instance), 12 // few):
             if confirm(task, fixed) is not None:
                 continue
             found = confirm_by_tree(task, fixed)
             assert found is not None
             assert found.c == 0
             trees += 1
-            assert restrict.check(model, found).startswith("s VERIFIED")
-            assert restrict.check(model, found, fast=True).startswith("s VERIFIED")
+            for fast in (False, True):
+                assert restrict.check(model, found, fast=fast).startswith("s VERIFIED")
             found.save(tmp_path / "c.json")
             assert load_certificate(tmp_path / "c.json").to_bytes() == found.to_bytes()
         free = {i: int(rng.integers(len(model.alphabet))) for i in task.instance.unpinned if rng.random() < 0.3}
-        if len({model.run(w).label(n - 1) for w in _words(task, free)}) > 1:
+        choices = [model.alphabet[free[i]] if i in free else model.alphabet for i in task.instance.unpinned]
+        if len({model.run(word).label(n - 1) for word in itertools.product(*choices)}) > 1:
             assert confirm_by_tree(task, free) is None
     assert trees >= 5 // few
-
-
-def _words(task: Task, fixed: dict[int, int]) -> list[list[str]]:
-    alphabet = task.instance.model.alphabet
-    choices = [[alphabet[fixed[i]]] if i in fixed else alphabet for i in task.instance.unpinned]
-    return [list(word) for word in itertools.product(*choices)]

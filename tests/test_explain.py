@@ -2,7 +2,9 @@
 
 import itertools
 import json
+from itertools import chain, repeat
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -47,6 +49,12 @@ def word(case: Case) -> list[str]:
     return [case[0]["alphabet"][a] for a in case[2]]
 
 
+def by_position(case: Case) -> dict[int, str]:
+    """The same by position."""
+    places = naive.letters(case[0], naive.length(case[0], case[2]))
+    return dict(zip(places, word(case), strict=True))
+
+
 KNOWN: dict[int, set[frozenset[int]]] = {}
 
 
@@ -78,8 +86,7 @@ def minimal(sets: set[frozenset[int]]) -> set[frozenset[int]]:
 
 def check(case: Case, found: Explanation, truth: set[frozenset[int]]) -> None:
     """An explanation is what it says."""
-    document, model, x = case
-    symbols = dict(zip(naive.letters(document, naive.length(document, x)), word(case), strict=True))
+    model, symbols = case[1], by_position(case)
     chosen = frozenset(found.restriction.fixed)
     assert set(found.positions) <= chosen
     assert all(symbols[i] == s for i, s in found.restriction.fixed.items())
@@ -118,7 +125,7 @@ def test_minimum_explanations_are_the_lightest(every: int) -> None:
 def test_the_lightest_explanation_by_weights_is_found(every: int) -> None:
     for seed, case in enumerate(CASES[::every]):
         rng = np.random.default_rng(seed)
-        weights = {i: int(rng.integers(1, 6)) for i in naive.letters(case[0], naive.length(case[0], case[2]))}
+        weights = {i: int(rng.integers(1, 6)) for i in by_position(case)}
         truth = sufficient(case)
         (found,) = explain(case[1], word(case), exact=True, weights=weights)
         assert found.weight == found.lower == min(sum(weights[i] for i in s) for s in truth)
@@ -138,8 +145,7 @@ def test_light_positions_stand_in_for_heavy_ones() -> None:
 @pytest.mark.parametrize("every", heavy_after((8, 2), 1))
 def test_pinned_positions_stay_and_cost_nothing(every: int) -> None:
     for seed, case in enumerate(CASES[::every]):
-        places = naive.letters(case[0], naive.length(case[0], case[2]))
-        pinned = {i for i in places if np.random.default_rng([seed, i]).random() < 0.3}
+        pinned = {i for i in by_position(case) if np.random.default_rng([seed, i]).random() < 0.3}
         truth = sufficient(case)
         for exact in (False, True):
             (found,) = explain(case[1], word(case), exact=exact, given=pinned)
@@ -167,13 +173,12 @@ def test_enumeration_by_the_abstract_run_finds_all_that_it_confirms() -> None:
     several = 0
     for case in CASES[36:]:
         document, model, x = case
-        n = naive.length(document, x)
-        symbols = dict(zip(naive.letters(document, n), word(case), strict=True))
+        symbols = by_position(case)
         found = explain(model, word(case), all=1000)
         confirmed = set()
         for chosen in sufficient(case):
-            rho = Restriction.of(model.at(n), {i: symbols[i] for i in chosen})
-            if certificate_of(model.at(n), rho, "all").c == 0:
+            at = model.at(naive.length(document, x))
+            if certificate_of(at, Restriction.of(at, {i: symbols[i] for i in chosen}), "all").c == 0:
                 confirmed.add(chosen)
         assert {frozenset(e.positions) for e in found} == minimal(confirmed)
         assert len({e.positions for e in found}) == len(found)
@@ -225,19 +230,6 @@ def test_no_time_at_all_leaves_a_certificate() -> None:
     assert explain(load("random:layers=2,seed=1"), "01" * 30)[0].shrunk
 
 
-class _Interrupts:
-    """Ctrl-C at the k-th look at the clock, once."""
-
-    def __init__(self, k: int) -> None:
-        self.left, self.check = k, Deadline.check
-
-    def __call__(self, deadline: Deadline) -> None:
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
-        self.check(deadline)
-
-
 WAYS: tuple[dict[str, Any], ...] = ({}, {"exact": True}, {"all": 4}, {"exact": True, "all": 4})
 
 
@@ -247,43 +239,43 @@ def test_ctrl_c_leaves_the_best_until_then(
     way: dict[str, Any], steps: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever it comes, something is returned that holds, and nothing goes on for long after it."""
-    cut = 0
+    cut, left, look = 0, 0, Deadline.check
+
+    def interrupting(deadline: Deadline) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+        look(deadline)
+
     for case in CASES[45 : 46 if len(steps) == 2 else 47]:
         truth = sufficient(case)
-        for k in steps:
-            ticks = _Interrupts(k)
+        for left in steps:  # looks at the clock
             with monkeypatch.context() as patch:
-                patch.setattr(Deadline, "check", lambda deadline, ticks=ticks: ticks(deadline))
+                patch.setattr(Deadline, "check", interrupting)
                 answers = explain(case[1], word(case), **way)
             assert answers
             for found in answers:
                 check(case, found, truth)
                 assert found.weight >= found.lower
             cut += answers[-1].interrupted
-            if ticks.left > 0:
+            if left > 0:
                 break
-            assert ticks.left > -10, "the search went on after Ctrl-C"
+            assert left > -10, "the search went on after Ctrl-C"
     assert cut >= len(steps)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_ctrl_c_that_a_library_swallowed_is_met_at_the_next_step(way: dict[str, Any]) -> None:
     """The command line raises it from ``progress``; wherever that is, an explanation is returned."""
-    case, steps = CASES[46], 0
-
-    def told(what: str, best: int | None) -> None:
-        nonlocal steps
-        steps += 1
-        if steps >= last:
-            raise KeyboardInterrupt
-
+    case = CASES[46]
     for last in (1, 4):
-        steps, truth = 0, sufficient(case)
+        told = Mock(side_effect=chain([None] * (last - 1), repeat(KeyboardInterrupt)))
         answers = explain(case[1], word(case), progress=told, **way)
         assert answers
-        assert answers[-1].interrupted == (steps >= last)
+        assert answers[-1].interrupted == (told.call_count >= last)
         for found in answers:
-            check(case, found, truth)
+            check(case, found, sufficient(case))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -292,18 +284,17 @@ def test_ctrl_c_while_a_certificate_is_made_leaves_the_certificate(
 ) -> None:
     """It has no deadline, as it is made whatever the time; so the interrupt comes through where nothing meets it."""
     case = CASES[46]
-    calls = 0
+    calls = []
 
     def interrupted(*given: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
+        calls.append(given)
+        if len(calls) == 1:
             raise KeyboardInterrupt
         return confirm_by_tree(*given, **named)
 
     monkeypatch.setattr("restrict.optimum.explain.confirm_by_tree", interrupted)
     answers = explain(case[1], word(case), **way)
-    assert calls > 1
+    assert len(calls) > 1
     assert answers[0].interrupted
     assert answers[0].certificate is not None
     check(case, answers[0], sufficient(case))
@@ -330,17 +321,15 @@ def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_blocks(case: Case, found: Sensitivity) -> None:
     """Every block has a witness, and they are disjoint."""
-    document, _, x = case
-    n = naive.length(document, x)
-    places, symbols = naive.letters(document, n), word(case)
+    document, symbols = case[0], by_position(case)
     used: set[int] = set()
     for block in found.blocks:
-        changed = {places[t] for t, (a, b) in enumerate(zip(symbols, block.word, strict=True)) if a != b}
+        changed = {i for i, b in zip(symbols, block.word, strict=True) if b != symbols[i]}
         assert changed == set(block.positions)
         assert changed
         assert not changed & used
         used |= changed
-        label = str(naive.labels_of(document, naive.run(document, block.word, n))[-1])
+        label = str(naive.labels_of(document, naive.run(document, block.word))[-1])
         assert block.label == label != found.label
     if found.exhausted:
         assert frozenset(used) in sufficient(case)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -154,13 +155,20 @@ def test_blocks_with_numpy_are_those_of_the_kernel(op: int) -> None:
 ALWAYS = {plain.ALWAYS: "always"}
 
 
-def run(words: list[str], code: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+def begun(words: list[str], code: str = "", **environment: str) -> subprocess.Popen[str]:
+    """A process of the command line, or of some code."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "RESTRICT_", "XDG_"))}
-    begun = [sys.executable, *(["-c", code] if code else ["-m", "restrict"]), *words]
-    return subprocess.run(
-        begun, capture_output=True, text=True, timeout=300, check=False,
-        env={**kept, "PYTHONPATH": str(ROOT), **environment}, cwd=ROOT,
+    return subprocess.Popen(
+        [sys.executable, *(["-c", code] if code else ["-m", "restrict"]), *words], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env={**kept, "PYTHONPATH": str(ROOT), **environment}, cwd=ROOT,
     )  # fmt: skip
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """What it printed, once it has succeeded."""
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    return out
 
 
 def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,61 +232,21 @@ def test_a_home_that_cannot_be_written_costs_the_cache_only(
     assert capfd.readouterr() == ("", "")
 
 
-MODULE = """
-import numpy as np
-from restrict.kernels.jit import kernel
-
-@kernel
-def total(x):
-    s = x.dtype.type(0)
-    for t in range(x.shape[0]):
-        s += x[t]
-    return s
-"""
-ASK = """
-import sys, time, numpy as np
-from pathlib import Path
-import toy
-print(repr(toy.total(np.array([1, 2, 250], dtype=sys.argv[1]))))
-"""
-
-
-def asked(folder: Path, kind: str, **environment: str) -> subprocess.Popen[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "RESTRICT_", "XDG_"))}
-    return subprocess.Popen(
-        [sys.executable, "-c", ASK, kind], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**kept, "PYTHONPATH": f"{folder}:{ROOT}", **ALWAYS, **environment},
-    )  # fmt: skip
-
-
-def at_once(folder: Path, kinds: tuple[str, ...]) -> None:
-    """A process for each type at once."""
-    (folder / "toy.py").write_text(MODULE)
-    processes = [asked(folder, kind, RESTRICT_CACHE=str(folder / "c")) for kind in kinds]
-    said = [process.communicate()[0] for process in processes]
-    assert said == ["253.0\n" if kind == "float64" else "253\n" for kind in kinds]
-
-
 @pytest.mark.heavy
 def test_four_processes_at_once(tmp_path: Path) -> None:
+    code = "import sys; from tests.test_first_use import sum_of; print(repr(sum_of(sys.argv[1])))"
     for _ in range(2):  # at once with nothing there, then with what they left
-        at_once(tmp_path, ("uint8", "int64", "float64", "int32"))
+        kinds = ("uint8", "int64", "float64", "int32")
+        processes = [begun([kind], code, RESTRICT_CACHE=str(tmp_path), **ALWAYS) for kind in kinds]
+        assert [*map(said, processes)] == ["253\n", "253\n", "253.0\n", "253\n"]
+    assert len(list(tmp_path.rglob("*.nbc"))) == 4
 
 
 def compiled_for(*kinds: str) -> int:
     """How often numba compiles for sums of these types."""
-    begun: list[object] = []
-
-    class Counting(event.Listener):
-        def on_start(self, event: Any) -> None:
-            begun.append(event)
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Counting()):
+    with event.install_recorder("numba:compile") as recorded:
         assert [float(sum_of(kind)) for kind in kinds] == [253] * len(kinds)
-    return len(begun)
+    return len(recorded.buffer)
 
 
 def test_what_is_compiled_is_loaded_unless_it_is_under_anothers_name(
@@ -321,41 +289,35 @@ if only := [{only}]:
     exercises.EXERCISES = {{name: exercises.EXERCISES[name] for name in only}}
 entry.main()
 """
-    done = run(["warm-up", "--json"], code, RESTRICT_CACHE=str(tmp_path))
-    count = json.loads(done.stdout)["kernels"]
+    place = {"RESTRICT_CACHE": str(tmp_path)}
+    count = json.loads(said(begun(["warm-up", "--json"], code, **place)))["kernels"]
     assert count >= (1 if only else 50)  # those that Python calls; one that only kernels call is linked into them
-    assert run(words, RESTRICT_CACHE=str(tmp_path), **ALWAYS).returncode == 0
-    assert json.loads(run(["warm-up", "--list", "--json"], RESTRICT_CACHE=str(tmp_path)).stdout)["kernels"] == count
+    said(begun(words, **place, **ALWAYS))
+    assert json.loads(said(begun(["warm-up", "--list", "--json"], **place)))["kernels"] == count
 
 
-def test_the_command_line_takes_one_thread_for_matrices_unless_told_otherwise() -> None:
+def test_the_command_line_takes_one_thread_for_matrices_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     code = """
 import os
 from restrict.cli import entry, main
 main.main = lambda: print(*(os.environ[name] for name in entry.MATRIX_THREADS))
 entry.main()
 """
-    clean = {name: value for name, value in os.environ.items() if name not in MATRIX_THREADS}
-    for given, expected in (({}, "1 1\n"), ({"OPENBLAS_NUM_THREADS": "3"}, "3 1\n")):
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=clean | given, capture_output=True, text=True, check=False
-        )
-        assert done.stdout == expected, done.stderr
+    for name in MATRIX_THREADS:
+        monkeypatch.delenv(name, raising=False)
+    assert said(begun([], code)) == "1 1\n"
+    assert said(begun([], code, OPENBLAS_NUM_THREADS="3")) == "3 1\n"
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), RuntimeError("no compiled object yet")])
 def test_a_form_that_cannot_be_written_is_lost_and_nothing_else(error: Exception) -> None:
     """A full disk, and Ctrl-C within a callback of the compiler, which leaves no object code."""
 
-    class Full:
-        def save_overload(self, *_: object) -> None:
-            raise error
-
-    kept = Kept(lambda: None)
-    kept.opened = Full()
+    kept, full = Kept(lambda: None), Mock(**{"save_overload.side_effect": error})
+    kept.opened = full
     kept.save_overload(None, None)
     kept.save_overload(None, None)  # numba's cache that keeps nothing has its place
-    assert not isinstance(kept.opened, Full)
+    assert kept.opened is not full
 
 
 @pytest.fixture
@@ -455,24 +417,25 @@ def test_options_are_compared_as_numba_compares_them() -> None:
 # ---------------------------------------------------------------- numpy instead of a kernel
 
 
+def stands_in(made: Any) -> bool:
+    with plain.instead_of(made) as may:
+        return may
+
+
 @pytest.mark.usefixtures("nothing_kept")
 def test_numpy_may_stand_in_for_a_kernel_until_the_rent_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     made = kernel(_add)
-    with plain.instead_of(made) as may:
-        assert may
+    assert stands_in(made)
     assert not is_compiled(made)
     monkeypatch.setattr(made, "rent", 0.0)
-    with plain.instead_of(made) as may:
-        assert may
-    with plain.instead_of(made) as may:
-        assert not may
-    with plain.always_compiled(), plain.instead_of(kernel(_add)) as may:
-        assert not may
+    assert stands_in(made)
+    assert not stands_in(made)
+    with plain.always_compiled():
+        assert not stands_in(kernel(_add))
 
 
 def test_numpy_does_not_stand_in_for_a_kernel_that_the_disk_has(monkeypatch: pytest.MonkeyPatch) -> None:
     made = kernel(_add)
     monkeypatch.setattr(Kept, "has_any", lambda _: True)
-    for _ in range(2):
-        with plain.instead_of(made) as may:
-            assert not may
+    assert not stands_in(made)
+    assert not stands_in(made)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -40,7 +40,8 @@ from tests import generator, naive
 from tests.commands import succeeded, typed
 from tests.fuzzing.at_one_length import least_forcing
 from tests.fuzzing.meaning import meaning
-from tests.marks import heavy_after
+from tests.marks import heavy_after, rows_after
+from tests.test_workers import Others
 from tests.trusted import Reject, verify
 
 # ---------------------------------------------------------------- brute force
@@ -49,6 +50,11 @@ from tests.trusted import Reject, verify
 def hits(boxes: Sequence[Mapping[int, int]], fixed: Mapping[int, int]) -> bool:
     """Whether the restriction conflicts with every box."""
     return all(any(p in fixed and not allowed >> fixed[p] & 1 for p, allowed in box.items()) for box in boxes)
+
+
+def symbols_at(node: Open) -> dict[int, int]:
+    """One of the symbols that a node leaves at each of its positions."""
+    return {p: bits.bit_length() - 1 for p, bits in node.symbols.items()}
 
 
 def can_hit(boxes: Sequence[Mapping[int, int]], positions: int, symbols: int, most: int) -> bool:
@@ -105,7 +111,7 @@ def test_both_trees_decide_what_all_restrictions_decide() -> None:
             assert not can_hit([boxes[t] for t in order], positions, symbols, min(most, positions))
         except Uncovered as error:
             assert expected
-            fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+            fixed = symbols_at(error.node)
             assert len(fixed) <= most
             assert hits(boxes, fixed)
     assert 50 < closed < 350
@@ -117,8 +123,7 @@ def test_the_tree_asks_for_boxes_until_it_is_closed() -> None:
 
     def more(node: Open) -> list[dict[int, int]]:
         asked.append(node)
-        fixed = {p: bits.bit_length() - 1 for p, bits in node.symbols.items()}
-        return [next(box for box in everything if not hits([box], fixed))]
+        return [next(box for box in everything if not hits([box], symbols_at(node)))]
 
     HittingTree([], 3, 3, more).run()
     assert asked
@@ -235,7 +240,7 @@ def test_many_symbols_are_taken_together_where_all_boxes_are_known() -> None:
             try:
                 ends.append((tree.run(), tree.used, tree.nodes))
             except Uncovered as error:
-                fixed = {p: bits.bit_length() - 1 for p, bits in error.node.symbols.items()}
+                fixed = symbols_at(error.node)
                 assert hits(family, fixed)
                 ends.append(None)
         assert ends[0] == ends[1]
@@ -259,13 +264,6 @@ def random_case(rng: np.random.Generator) -> tuple[Model, int]:
     return loads(json.dumps(document).encode()), n
 
 
-def forged(model: Model, n: int, boxes: Sequence[Mapping[str, Any]], **claim: Any) -> dict[str, Any]:
-    return {
-        "format": "restrict-lower-bound/1", "model": {"name": model.name, "sha256": model.digest}, "n": n,
-        "target": "last", "boxes": list(boxes), "claim": {"labels": {}} | claim,
-    }  # fmt: skip
-
-
 def random_box(rng: np.random.Generator, model: Model, n: int) -> dict[str, Any]:
     only = []
     for p in range(n):
@@ -281,7 +279,11 @@ def test_the_values_under_a_box_hold_all_that_occur(programs: int) -> None:
     rng, telling = np.random.default_rng(5), 0
     for _ in range(programs):
         model, n = random_case(rng)
-        document = forged(model, n, [random_box(rng, model, n) for _ in range(4)], others=1)
+        document = {
+            "format": "restrict-lower-bound/1", "model": {"name": model.name, "sha256": model.digest}, "n": n,
+            "target": "last", "claim": {"labels": {}, "others": 1},
+            "boxes": [random_box(rng, model, n) for _ in range(4)],
+        }  # fmt: skip
         assert model.content is not None
         task = Task(document, Place("c"), model.content, Place("m"), Path(), Meter(10**9))
         bound = Bound(task)
@@ -289,14 +291,12 @@ def test_the_values_under_a_box_hold_all_that_occur(programs: int) -> None:
         runs = naive.all_runs(json.loads(model.content), n, {})
         for box in read_boxes(bound):
             known = set(examined(bound, box, model.at(n), rows).values(model.output.variable, n - 1))
-            allowed = {p: indices(bits) for p, bits in box.symbols.items()}
             output = model.output.variable
-            seen = {
+            assert known.issuperset(
                 int(nodes[output, n - 1])
                 for nodes in runs.values()
-                if all(int(nodes["token", p]) in symbols for p, symbols in allowed.items())
-            }
-            assert seen <= known
+                if all(bits >> int(nodes["token", p]) & 1 for p, bits in box.symbols.items())
+            )
             telling += len(known) < model.at(n).domains[output]
     assert telling > 0.6 * programs
 
@@ -342,10 +342,7 @@ def test_every_k_up_to_the_optimum_is_shown_and_no_other(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "n", "optimum"),
-    [
-        *(("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4)),
-        pytest.param("and-of-ors", 64, 8, marks=pytest.mark.slow),
-    ],
+    rows_after([("parity8:width=4", 40, 4), ("tribes:width=4", 40, 4), ("and-of-ors", 64, 8)], 2),
 )
 def test_known_optima_are_proved(spec: str, n: int, optimum: int) -> None:
     found = lower_bound(load(spec), n)
@@ -387,27 +384,12 @@ def test_time_that_was_given_is_spent_where_a_box_is_missing(monkeypatch: pytest
     assert failures[0] == failures[1] == failures[2]
 
 
-class Crew:
-    """Workers that get copies, last part first."""
-
-    width = 2
-
-    def __init__(self) -> None:
-        self.parts = 0
-
-    def each(self, work: Any, shared: Any, parts: Sequence[Any]) -> Iterator[Any]:
-        self.parts += len(parts)
-        there = pickle.loads(pickle.dumps((work, shared, parts)))
-        found = {t: there[0](there[1], part) for t, part in reversed(list(enumerate(there[2])))}
-        return iter(pickle.loads(pickle.dumps([found[t] for t in range(len(parts))])))
-
-
 @pytest.mark.parametrize(("spec", "n"), [("random:layers=2,heads=2,states=4,seed=2", 7), ("and-of-ors", 16)])
 def test_workers_change_nothing(spec: str, n: int) -> None:
-    crew, alone = Crew(), lower_bound(load(spec), n, k=1, seed=4).bound
-    with lent(crew):
+    others, alone = Others(), lower_bound(load(spec), n, k=1, seed=4).bound
+    with lent(others):
         assert lower_bound(load(spec), n, k=1, seed=4).bound.to_bytes() == alone.to_bytes()
-    assert crew.parts or spec == "and-of-ors"
+    assert others.done or spec == "and-of-ors"
 
 
 def test_a_worker_out_of_time_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,36 +410,22 @@ def test_the_command_gives_the_same_bound_by_two_processes(tmp_path: Path) -> No
 # ---------------------------------------------------------------- forged bounds
 
 
-def verdict(model: Model, document: Mapping[str, Any]) -> int:
-    """The exit code."""
-    try:
-        verify(model.content or b"", json.dumps(document).encode())
-    except Reject as reject:
-        return reject.code
-    return 0
-
-
-def good() -> tuple[Model, dict[str, Any]]:
-    model = load("random:layers=2,heads=2,states=4,seed=1")
-    return model, json.loads(_good())
-
-
-@cache
-def _good() -> bytes:
-    return lower_bound(load("random:layers=2,heads=2,states=4,seed=1"), 30, k=1).bound.to_bytes()
-
-
 def test_labels_that_are_not_claimed_count_as_zero_and_others_are_all_the_rest() -> None:
-    model, document = good()
+    model = load("random:layers=2,heads=2,states=4,seed=1")
+    document = json.loads(lower_bound(model, 30, k=1).bound.to_bytes())
     label, least = next(iter(document["claim"]["labels"].items()))
-    one = document | {"claim": {"labels": {label: least}}}
-    assert "at_least=0" in verify(model.content or b"", json.dumps(one).encode())
-    rest = document | {"claim": {"labels": {label: least}, "others": least}}
-    line = verify(model.content or b"", json.dumps(rest).encode())
-    assert f"at_least={least}" in line
-    assert f"others={least}" in line
-    assert verdict(model, document | {"claim": {"labels": {}, "others": least}}) == 0
-    assert verdict(model, document | {"claim": {"labels": {}, "others": least + 1}}) == 3
+
+    def line(**claim: Any) -> str:
+        return verify(model.content or b"", json.dumps(document | {"claim": {"labels": {}} | claim}).encode())
+
+    assert "at_least=0" in line(labels={label: least})
+    rest = line(labels={label: least}, others=least)
+    assert f"at_least={least}" in rest
+    assert f"others={least}" in rest
+    assert line(others=least)
+    with pytest.raises(Reject) as refused:
+        line(others=least + 1)
+    assert refused.value.code == 3
 
 
 # ---------------------------------------------------------------- the commands
@@ -531,10 +499,7 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
     spec = "random:layers=2,heads=2,states=4,seed=2"
     boxes = boxes_for(spec, n)
 
-    def cut(*_: object, **__: object) -> None:
-        raise CUT[stopped]
-
-    monkeypatch.setattr(f"restrict.optimum.lower_bound.{part}", cut)
+    monkeypatch.setattr(f"restrict.optimum.lower_bound.{part}", Mock(side_effect=CUT[stopped]))
     found = lower_bound(load(spec), n, k=1)
     assert (found.at_least, found.stopped) == (2, stopped if stopped == "interrupted" else "asked")
     assert (found.checked is None) == (part == "check")
@@ -551,36 +516,27 @@ def test_a_bound_is_kept_where_trimming_or_its_check_is_cut_short(
 @pytest.mark.parametrize("ends", ["time", "interrupted"])
 def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Boxes are left out by trees that look at the clock, and a check that takes more than a second is not made."""
-    limits, looked, steps = list[int](), list[bool](), 0
+    told, checking = (
+        Mock(side_effect=itertools.chain([None] * 4, [CUT[ends]], itertools.repeat(None))),
+        Mock(wraps=check),
+    )
 
-    def told(what: str, best: int | None) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == 5:
-            if ends == "interrupted":
-                raise KeyboardInterrupt
-            raise OutOfTime
-
-    def checking(model: Model, bound: LowerBound, limit: int) -> str:
-        limits.append(limit)
-        return check(model, bound, limit=limit)
-
-    def trimming(boxes: Any, alphabet: int, most: int, limit: int, charge: Any) -> Any:
+    def too_late(boxes: Any, alphabet: int, most: int, limit: int, charge: Any) -> Any:
         moment = time.monotonic
         with monkeypatch.context() as later:
             later.setattr(time, "monotonic", lambda: moment() + GRACE)
             with pytest.raises(OutOfTime):
                 charge(1)
-        looked.append(True)
         return needed(boxes, alphabet, most, limit, charge)
 
+    trimming = Mock(wraps=too_late)
     monkeypatch.setattr("restrict.optimum.lower_bound.check", checking)
     monkeypatch.setattr("restrict.optimum.lower_bound.needed", trimming)
     seconds = 60 if ends == "interrupted" else 0.5
     found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, time=seconds, progress=told)
     assert found.stopped == ends
-    assert looked
-    assert max(limits) <= GRACE * CHECKED_A_SECOND
+    assert trimming.called
+    assert max(call.kwargs["limit"] for call in checking.call_args_list) <= GRACE * CHECKED_A_SECOND
 
 
 def test_levels_are_skipped_only_where_the_last_one_was_cheap() -> None:

@@ -1,7 +1,7 @@
 """The parts of the search for a minimum explanation against enumeration, and its promises on random small models."""
 
 from collections.abc import Collection, Iterator, Mapping
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from restrict.optimum.quickxplain import quickxplain
 from restrict.sat.hitting_sets import Priced, reduced
 from restrict.sat.limit import Budget
 from tests.marks import heavy_after
-from tests.test_explain import Case, check, random_case, sufficient, two_layers, word
+from tests.test_explain import Case, by_position, check, random_case, sufficient, two_layers, word
 
 Cube = dict[int, int]
 SMALL: list[Case] = [*map(random_case, range(100, 112)), *map(two_layers, range(100, 124))]
@@ -38,16 +38,23 @@ def asked(model: Model, x: Cube, n: int, seed: int = 0) -> Blocks:
 
 def symbols(case: Case) -> Cube:
     """The input by position."""
-    model, x = case[1], case[2]
-    free = model.at(len(x) + len(model.markers)).unpinned
-    return dict(zip(free, x, strict=True))
+    return dict(zip(by_position(case), case[2], strict=True))
+
+
+def subsets(positions: Collection[int]) -> Iterator[frozenset[int]]:
+    """All sets of some positions, the smallest first."""
+    return (frozenset(part) for k in range(len(positions) + 1) for part in combinations(positions, k))
+
+
+def some_subsets(positions: Collection[int]) -> Iterator[tuple[int, ...]]:
+    """Six sets of each size, at most."""
+    return (part for k in range(len(positions) + 1) for part in islice(combinations(positions, k), 6))
 
 
 def confirmed(blocks: Blocks) -> set[frozenset[int]]:
     """All sets of positions under which the plain abstract run shows the label, by enumeration."""
     x = blocks.word
-    parts = (frozenset(part) for k in range(len(x) + 1) for part in combinations(x, k))
-    return {part for part in parts if blocks.shared.labels({i: x[i] for i in part}) == {blocks.label}}
+    return {part for part in subsets(x) if blocks.shared.labels({i: x[i] for i in part}) == {blocks.label}}
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -59,21 +66,15 @@ def test_the_part_is_minimal_and_prefers_early_positions(seed: int) -> None:
     passing.append(set(range(size)))
     order = rng.permutation(size).tolist()
 
-    def test(cube: Cube) -> Cube | None:
-        return cube if any(one <= cube.keys() for one in passing) else None
+    def passes(part: Collection[int]) -> bool:
+        return any(one.issubset(part) for one in passing)
 
-    found = quickxplain(test, {i: i for i in range(size)}, order)
-    assert test(found) is not None
-    assert all(test({j: j for j in found if j != i}) is None for i in found)
+    found = quickxplain(lambda cube: cube if passes(cube) else None, {i: i for i in range(size)}, order)
+    assert passes(found)
+    assert not any(passes({*found} - {i}) for i in found)
     # The last position kept is as early in the order as that of any part that passes.
-    last = max((order.index(i) for i in found), default=-1)
-    parts = [
-        part
-        for k in range(size + 1)
-        for part in combinations(range(size), k)
-        if any(one <= set(part) for one in passing)
-    ]
-    assert last == min(max((order.index(i) for i in part), default=-1) for part in parts)
+    last = [max(map(order.index, part), default=-1) for part in (found, *filter(passes, subsets(range(size))))]
+    assert last[0] == min(last[1:])
 
 
 def least_of_five(blocks: Blocks, rng: np.random.Generator) -> int:
@@ -111,11 +112,9 @@ def test_an_explanation_is_no_larger_than_five_orders_of_quickxplain(case: Case)
 def test_blocks_by_dives_change_the_label_and_leave_the_set_alone(case: Case) -> None:
     truth, x = sufficient(case), symbols(case)
     blocks = asked(case[1], x, len(x) + len(case[1].markers), 1)
-    for k in range(len(x) + 1):
-        for part in list(combinations(x, k))[:6]:
-            block = blocks.by_dives(part, 6)
-            if block is None:
-                continue
+    for part in some_subsets(x):
+        block = blocks.by_dives(part, 6)
+        if block is not None:
             assert frozenset(part) not in truth
             assert not set(block) & set(part)
             assert blocks.flips.of(block)
@@ -127,13 +126,12 @@ def test_every_set_that_the_run_confirms_hits_those_by_runs(case: Case) -> None:
     x = symbols(case)
     blocks = asked(case[1], x, len(x) + len(case[1].markers), 2)
     shows = confirmed(blocks)
-    for k in range(len(x) + 1):
-        for part in list(combinations(x, k))[:6]:
-            sets = list(blocks.by_runs({i: x[i] for i in part}))
-            assert bool(sets) == (frozenset(part) not in shows)
-            assert all(not set(one) & set(part) for one in sets)
-            assert sum(map(len, sets)) == len(set().union(*sets))
-            assert all(show & set(one) for one in sets for show in shows)
+    for part in some_subsets(x):
+        sets = list(blocks.by_runs({i: x[i] for i in part}))
+        assert bool(sets) == (frozenset(part) not in shows)
+        assert all(not set(one) & set(part) for one in sets)
+        assert sum(map(len, sets)) == len(set().union(*sets))
+        assert all(show & set(one) for one in sets for show in shows)
 
 
 def test_dives_find_blocks_that_random_words_do_not() -> None:
@@ -234,14 +232,10 @@ def triples(seed: int) -> list[list[int]]:
     return [sorted(rng.choice(60, 4, replace=False).tolist()) for _ in range(240)]
 
 
-def hitting_sets(sets: Collection[Collection[int]], blocked: Collection[Collection[int]], size: int) -> list[set[int]]:
-    """All sets of positions below ``size`` that hit all sets and include no blocked one, by trying them all."""
-    parts = (set(part) for k in range(size + 1) for part in combinations(range(size), k))
-    return [
-        part
-        for part in parts
-        if all(part.intersection(one) for one in sets) and not any(part.issuperset(one) for one in blocked)
-    ]
+def hitting_sets(sets: Collection[Collection[int]], blocked: Collection[Collection[int]] = ()) -> list[frozenset[int]]:
+    """All sets of positions below 7 that hit all sets and include no blocked one, by trying them all."""
+    hitting = (part for part in subsets(range(7)) if all(part.intersection(one) for one in sets))
+    return [part for part in hitting if not any(part.issuperset(one) for one in blocked)]
 
 
 @given(
@@ -259,7 +253,7 @@ def test_proposals_are_the_lightest_hitting_sets_that_are_not_blocked(
     for one in blocked:
         hitter.block(one)
     for _ in range(4):
-        left = hitting_sets(sets, blocked, 7)
+        left = hitting_sets(sets, blocked)
         found = hitter.get()
         if found is None:
             assert not left
@@ -279,7 +273,7 @@ def test_proposals_are_the_lightest_hitting_sets_that_are_not_blocked(
 def test_reduced_sets_are_hit_as_lightly(sets: list[frozenset[int]], prices: dict[int, int]) -> None:
     """What hits them hits the sets, none includes another, and no position stands for all that another one hits."""
     left, hitter = reduced(sets, prices), Priced(prices)
-    lightest = [min(hitter.weight(one) for one in hitting_sets(some, (), 7)) for some in (sets, left)]
+    lightest = [min(hitter.weight(one) for one in hitting_sets(some)) for some in (sets, left)]
     assert lightest[0] == lightest[1]
     assert all(any(one >= other for other in left) for one in sets)
     assert not any(one < other for one in left for other in left)

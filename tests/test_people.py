@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -30,11 +32,9 @@ def test_the_checker_says_how_to_write_a_built_in_model(tmp_path: Path) -> None:
         [sys.executable, "-m", "restrict.checker", "random:layers=2,seed=1", "c.json"],
         capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
     )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert (
-        "random:layers=2,seed=1: cannot be read: No such file or directory; `restrict new NAME -o FILE`" in done.stderr
-    )
+    assert (done.returncode, done.stdout) == (2, "")
+    said = "random:layers=2,seed=1: cannot be read: No such file or directory; `restrict new NAME -o FILE`"
+    assert said in done.stderr
 
 
 def test_errors_in_python_speak_of_python_and_are_value_errors() -> None:
@@ -48,9 +48,7 @@ def test_errors_in_python_speak_of_python_and_are_value_errors() -> None:
 
 
 def test_the_command_line_speaks_of_options(shell: Shell) -> None:
-    code, _, err = shell("certify", "contains-one", "-n", 5, "--target", 2)
-    assert code == 2
-    assert "use --target last" in err
+    assert "use --target last" in shell.bad(2, "certify", "contains-one", "-n", 5, "--target", 2)
     assert for_the_shell('`how="temperature"` or a smaller `free`') == "--how temperature or a smaller --free"
     assert for_the_shell("`restrict check` and `time.py`") == "`restrict check` and `time.py`"
 
@@ -68,29 +66,27 @@ def test_every_named_argument_has_its_option() -> None:
 
 def test_two_results_do_not_go_to_one_file(tmp_path: Path, shell: Shell) -> None:
     certificate, both = tmp_path / "c.json", tmp_path / "both.svg"
-    assert shell("certify", "and-of-ors", "-n", 9, "-o", certificate)[0] == 0
-    code, _, err = shell("report", certificate, "-o", both, "--figure", both)
-    assert code == 2
-    assert "--output and --figure would both be written there; name two files" in err
+    shell.good("certify", "and-of-ors", "-n", 9, "-o", certificate)
+    said = shell.bad(2, "report", certificate, "-o", both, "--figure", both)
+    assert "--output and --figure would both be written there; name two files" in said
     assert not both.exists()
 
 
 def test_a_front_has_a_figure(tmp_path: Path, shell: Shell) -> None:
     drawn, again = tmp_path / "drawn.svg", tmp_path / "again.svg"
+    words = ("certify", "parity-attempt", "-n", 4, "--pareto", "--figure")
     for path in (drawn, again):
-        assert shell("certify", "parity-attempt", "-n", 4, "--pareto", "--figure", path)[0] == 0
+        shell.good(*words, path)
     assert drawn.read_bytes() == again.read_bytes()
-    code, _, err = shell("certify", "parity-attempt", "-n", 4, "--pareto", "--figure", tmp_path / "x.gif")
-    assert (code, "x.gif: a figure is an .svg, a .pdf or a .png file" in err) == (2, True)
+    assert "x.gif: a figure is an .svg, a .pdf or a .png file" in shell.bad(2, *words, tmp_path / "x.gif")
 
 
 def test_what_has_no_drawing_says_what_has(tmp_path: Path, shell: Shell) -> None:
     file, states = tmp_path / "large.json", 61
     automaton = {"format": "restrict-dfa/1", "alphabet": ["a"], "start": 0, "accept": [0]}
     file.write_text(json.dumps(automaton | {"transitions": [[(q + 1) % states] for q in range(states)]}))
-    code, _, err = shell("report", file, "--figure", tmp_path / "x.svg")
-    assert code == 2
-    assert "automaton without a drawing; drawn are certificates" in err
+    said = shell.bad(2, "report", file, "--figure", tmp_path / "x.svg")
+    assert "automaton without a drawing; drawn are certificates" in said
 
 
 def test_names_that_are_completed_are_those_there_are() -> None:
@@ -104,7 +100,8 @@ import os, sys
 from restrict.cli.main import main
 sys.argv[1:] = ["--help"]
 for words in (*ASKED, ""):
-    asked = {"_RESTRICT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    typed = f"restrict {words}"
+    asked = {"_RESTRICT_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
     os.environ.update(asked)
     if not words:
         del os.environ["_RESTRICT_COMPLETE"]
@@ -120,8 +117,7 @@ assert not heavy, heavy
 
 def test_completion_and_help_import_nothing_heavy() -> None:
     """Completion in less than 0.2 s and help in less than 0.15 s: what takes time is imports."""
-    wanted = {"restrict certify and-o": "and-of-ors", "restrict soft run par": "parity", "restrict refute x -L par":
-              "parity", "": "certify"}  # fmt: skip
+    wanted = {"certify and-o": "and-of-ors", "soft run par": "parity", "refute x -L par": "parity", "": "certify"}
     done = subprocess.run(
         [sys.executable, "-c", COMPLETE.replace("ASKED", repr(tuple(wanted)[:-1]))], capture_output=True, text=True,
         check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -133,8 +129,6 @@ def test_completion_and_help_import_nothing_heavy() -> None:
 
 
 def test_one_name_in_the_package_index() -> None:
-    import tomllib
-
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == DISTRIBUTION != "restrict"
     assert project["scripts"] == {"restrict": "restrict.cli.entry:main"}
@@ -142,10 +136,8 @@ def test_one_name_in_the_package_index() -> None:
     assert install("sweep") == 'pip install -e ".[sweep]" in a clone, or pip install "restrict-attention[sweep]"'
     for name in ("sweep", "languages"):
         assert set(extras[name]) <= set(extras["all"])
-    base = " ".join(project["dependencies"])
-    assert "jinja2" in base
-    assert "automata-lib" in base
-    assert "matplotlib" in base
+    base = {re.split(r"[<>=]", text)[0] for text in project["dependencies"]}
+    assert {"jinja2", "automata-lib", "matplotlib"} <= base
     for path in (ROOT / "restrict").rglob("*.py"):
         assert "restrict[" not in path.read_text(encoding="utf-8"), path
     lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
@@ -153,8 +145,6 @@ def test_one_name_in_the_package_index() -> None:
 
 
 def test_a_notebook_shows_the_drawing_of_a_certificate(tmp_path: Path) -> None:
-    import xml.etree.ElementTree as ET
-
     certificate = restrict.certify(restrict.load("and-of-ors"), 9)
     shown = ET.fromstring(certificate._repr_html_())
     assert shown.tag == "table"
@@ -188,8 +178,6 @@ def test_a_long_certificate_is_drawn_where_its_drawing_is_small(n: int) -> None:
 
 
 def test_a_notebook_draws_automata(tmp_path: Path) -> None:
-    import xml.etree.ElementTree as ET
-
     svg = "{http://www.w3.org/2000/svg}"
     found = restrict.automaton(restrict.load("contains-one"))
     shown = ET.fromstring(found._repr_html_())

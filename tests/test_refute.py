@@ -22,7 +22,7 @@ from restrict.model.fileformat import loads
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from tests import generator, mutations, naive
+from tests import documents, generator, mutations, naive
 from tests import trusted as check
 from tests.commands import Shell
 from tests.fuzzing.at_one_length import member
@@ -46,6 +46,11 @@ def in_language(spec: str, word: tuple[str, ...]) -> bool:
     return member(document | ({"depth": int(depth)} if depth else {}), list(word))
 
 
+def last_label(model: Model, word: tuple[str, ...]) -> str:
+    output = model.run(word).output
+    return output if isinstance(output, str) else output[-1]
+
+
 def strongest(model: dict[str, Any], spec: str, n: int) -> int | None:
     """The most free positions under which the label is constant and membership is not; every restriction is tried."""
     at = naive.at(model, n)
@@ -53,8 +58,7 @@ def strongest(model: dict[str, Any], spec: str, n: int) -> int | None:
     m = n - len(markers)
     words = list(itertools.product(model["alphabet"], repeat=m))
     compiled = loads(mutations.encode(model))
-    labels = {word: compiled.run(word).output if m else "" for word in words}
-    labels = {w: (v if isinstance(v, str) else v[-1]) for w, v in labels.items()}
+    labels = {word: last_label(compiled, word) if m else "" for word in words}
     assert at is not None
     best = None
     for cells in itertools.product([None, *model["alphabet"]], repeat=m):
@@ -75,8 +79,7 @@ def examine(found: Refutation, model: Model, spec: str) -> None:
     depends = found.certificate.claim.dependencies or ()
     assert all(a == b for i, a, b in zip(where, found.member, found.nonmember, strict=True) if i in depends)
     if found.n <= 200:
-        outputs = [model.run(w).output for w in (found.member, found.nonmember)]
-        assert {v if isinstance(v, str) else v[-1] for v in outputs} == {found.label}
+        assert {last_label(model, w) for w in (found.member, found.nonmember)} == {found.label}
     assert model.content is not None
     line = trusted_check(model.content, found.to_bytes(), None, "refutation", None)
     assert line.startswith(f"s VERIFIED n={found.n} ")
@@ -160,8 +163,7 @@ def test_dyck_2_at_14_by_sat() -> None:
     model = restrict.load("random:layers=2,heads=1,states=3,seed=5,brackets=2")
     found = refute(model, "dyck:2", 14, exact=True)
     assert isinstance(found, Refutation)
-    assert found.optimum is not None
-    assert found.optimum >= found.free
+    assert (found.optimum or 0) >= found.free
     assert trusted_check(model.content or b"", found.to_bytes(), None, "r", None)
 
 
@@ -307,13 +309,8 @@ def test_the_guard_never_refuses_what_is_open(spec: str) -> None:
 
     rng, seen = np.random.default_rng(3), {True: 0, False: 0}
     of = language(spec)
-    model = restrict.load(
-        "random:seed=1,brackets=2"
-        if spec == "dyck:2"
-        else "random:seed=1,brackets=1"
-        if "dyck" in spec
-        else "random:seed=1"
-    )
+    brackets = 2 if spec == "dyck:2" else 1
+    model = restrict.load("random:seed=1" + f",brackets={brackets}" * ("dyck" in spec))
     for _ in range(150):
         n = int(rng.integers(2, 9))
         at, symbols = model.at(n), len(model.alphabet)
@@ -352,11 +349,8 @@ def test_files_come_back(tmp_path: Path) -> None:
         again = Refutation.load(tmp_path / "r.json")
         assert again.to_bytes() == found.to_bytes()
         assert repr(again) == repr(found)
-        assert (
-            restrict.check(program, again)
-            == restrict.check(program, found)
-            == restrict.check(program, again, fast=True)
-        )
+        line = restrict.check(program, again)
+        assert line == restrict.check(program, found) == restrict.check(program, again, fast=True)
         assert refute(program, spec, n).to_bytes() == found.to_bytes()
 
 
@@ -381,23 +375,17 @@ def test_a_predicate_without_a_member_in_reach_is_not_called_trivial(n: int) -> 
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda d: d.update(member=d["nonmember"]), "member: the word is not in the language"),
-        (lambda d: d.update(nonmember=d["member"]), "nonmember: the word is in the language"),
-        (lambda d: d.update(errors="9"), "errors: only 8 errors are certain"),
-        (
-            lambda d: d.update(member=[[0, 4, "0"], [4, 1, "1"]]),
-            "member: does not agree with the restriction in 0 .. 0",
-        ),
-        (
-            lambda d: d["certificate"]["claim"].update(values=[0]),
-            "certificate.claim.values: out at 4 may take the value 1",
-        ),
+        (lambda d: {"member": d["nonmember"]}, "member: the word is not in the language"),
+        (lambda d: {"nonmember": d["member"]}, "nonmember: the word is in the language"),
+        (lambda _: {"errors": "9"}, "errors: only 8 errors are certain"),
+        (lambda _: {"member": [[0, 4, "0"], [4, 1, "1"]]}, "member: does not agree with the restriction in 0 .. 0"),
+        (lambda _: {"certificate.claim.values": [0]}, "certificate.claim.values: out at 4 may take the value 1"),
     ],
 )
 def test_a_false_refutation_is_not_established(edit: Any, message: str) -> None:
     corpus = Path(__file__).parent / "corpus" / "malformed"
     document = json.loads((corpus / "good-refutation.cert.json").read_text())
-    edit(document)
+    documents.changed(document, edit(document))
     with pytest.raises(check.Reject) as caught:
         check.verify((corpus / "good.model.json").read_bytes(), json.dumps(document).encode())
     assert caught.value.code == 3

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from click.testing import Result
 
 import restrict
 from restrict.base import groups
@@ -27,7 +27,7 @@ from restrict.sweep.run import Engine, run_items
 from restrict.sweep.spec import read_spec
 from restrict.sweep.store import opened, read_rows
 from tests.commands import failed, succeeded, typed
-from tests.sweep_work import kill_on_three, slow, square
+from tests.sweep_work import kill_on_three, square
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = Engine(0)
@@ -45,10 +45,6 @@ def spec(folder: Path, text: str) -> Path:
     path = folder / "sweep.toml"
     path.write_text(text)
     return path
-
-
-def run(*words: object) -> Result:
-    return typed("sweep", *words)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -157,7 +153,7 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
     for name in ("contains-one.json", "parity-attempt.json"):
         (tmp_path / name).write_bytes((ROOT / "instances" / name).read_bytes())
     path, out = spec(tmp_path, MIXED), tmp_path / "sweep.jsonl"
-    text = run(path, "--jobs", "0")
+    text = typed("sweep", path, "--jobs", "0")
     assert text.output.startswith(f"{out}: 8 items, 8 new, 3 with an error\n")
     rows = lines(out)
     assert [row["ok"] for row in rows] == [True, True, False, False, True, True, True, False]
@@ -175,9 +171,12 @@ def test_rows_errors_and_the_recheck(tmp_path: Path) -> None:
             assert (len(read.restriction.fixed), read.free, read.c) == (
                 row["fixed_count"], row["free_count"], row["depends"],
             )  # fmt: skip
-    assert run(path, "--jobs", "0").output.splitlines()[0] == f"{out}: 8 items, 0 new, 3 with an error"
+    assert typed("sweep", path, "--jobs", "0").output.splitlines()[0] == f"{out}: 8 items, 0 new, 3 with an error"
     assert lines(out) == rows
-    assert run(path, "--recheck", "--jobs", "0").output == f"{out}: 5 certificates verified, 3 rows without one\n"
+    assert (
+        typed("sweep", path, "--recheck", "--jobs", "0").output
+        == f"{out}: 5 certificates verified, 3 rows without one\n"
+    )
     for task, name, value in (
         ("certify", "depends", 5), ("certify", "free_fraction", 0.123), ("certify", "n", 7),
         ("certify", "cone_size", 99), ("refute", "label", "accept"), ("refute", "optimum", 1),
@@ -238,21 +237,18 @@ def test_half_a_last_line_is_dropped_and_other_files_are_left_alone(tmp_path: Pa
     items = read_spec(spec(tmp_path, GRID)).items[:3]
     out = tmp_path / "rows.jsonl"
 
-    def quick(item: Item) -> Outcome:
-        return Outcome(item.row | {"ok": True})
-
-    run_items(items, out, HERE, function=quick)
+    run_items(items, out, HERE, function=at_once)
     whole = out.read_bytes()
     ends = [k + 1 for k, byte in enumerate(whole) if byte == 10]
     for cut in (0, 1, ends[0] - 1, ends[0], ends[1] + 7, len(whole) - 1):
         out.write_bytes(whole[:cut])
-        summary = run_items(items, out, HERE, function=quick)
+        summary = run_items(items, out, HERE, function=at_once)
         assert summary.new == 3 - sum(end <= cut for end in ends)
         assert out.read_bytes() == whole
     for content in (b"not json\n", b'{"ok": true}\n', b"[1]\n"):
         out.write_bytes(content)
         with pytest.raises(UsageError, match="line 1 is no row of a sweep"):
-            run_items(items, out, HERE, function=quick)
+            run_items(items, out, HERE, function=at_once)
         assert out.read_bytes() == content
 
 
@@ -295,10 +291,7 @@ def test_a_full_disk_is_one_line_and_the_sweep_goes_on_later(tmp_path: Path, mon
     assert run_items(items, out, HERE, function=at_once).failed == 0
     assert sorted(row["id"] for row in lines(out)) == sorted(item.identity for item in items), "each once"
 
-    def full(self: Path, content: bytes) -> int:
-        raise OSError(28, "No space left on device", str(self))
-
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_bytes", Mock(side_effect=OSError(28, "No space left on device", "x")))
     with pytest.raises(UsageError, match="No space left on device"):
         run_items(items, tmp_path / "others.jsonl", HERE, function=at_once)
     assert not list(tmp_path.glob("others.jsonl.certificates/*"))
@@ -328,10 +321,7 @@ def test_one_sweep_at_a_time(tmp_path: Path) -> None:
 
 
 def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> Any:
-        raise ZeroDivisionError("a bug")
-
-    monkeypatch.setattr("restrict.certification.certify", broken)
+    monkeypatch.setattr("restrict.certification.certify", Mock(side_effect=ZeroDivisionError("a bug")))
     row = work(read_spec(spec(tmp_path, GRID)).items[0]).row
     assert (row["ok"], row["exit_code"], row["error"]) == (False, 1, "internal: ZeroDivisionError: a bug")
 
@@ -339,15 +329,20 @@ def test_an_engines_bug_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 # ---------------------------------------------------------------- the pool
 
 
+def all_but_three(*cluster: str) -> str:
+    """Every item has a result but the one that kills its workers; what is said of that."""
+    found = dict(spread(kill_on_three, list(range(12)), 2, *cluster))
+    lost = found.pop(3)
+    assert isinstance(lost, Lost)
+    assert found == {k: k * k for k in range(12) if k != 3}
+    return str(lost)
+
+
 @pytest.mark.heavy
 def test_every_item_comes_once_and_a_killed_worker_costs_one_item(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(spread(square, [1, 2, 3], 0)) == [(0, 1), (1, 4), (2, 9)]
     before = {name: os.environ.get(name) for name in local.THREADS}
-    found = dict(spread(kill_on_three, list(range(12)), 2))
-    assert set(found) == set(range(12))
-    assert isinstance(found[3], Lost)
-    assert "killed 2 times" in str(found[3])
-    assert [found[k] for k in range(12) if k != 3] == [k * k for k in range(12) if k != 3]
+    assert "killed 2 times" in all_but_three()
     assert {name: os.environ.get(name) for name in local.THREADS} == before
 
 
@@ -364,22 +359,20 @@ def start(path: Path, *words: str) -> subprocess.Popen[str]:
 
 def children(pid: int) -> list[int]:
     """The processes whose parent is ``pid``, from /proc."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            after = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(after[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
+    every = (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+    return [other for other in every if stat(other)[1] == str(pid)]
+
+
+def stat(pid: int) -> list[str]:
+    """The state and the parent of a process; of one that has ended, that of a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["Z", ""]
 
 
 def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    return stat(pid)[0] != "Z"
 
 
 def test_what_a_killed_worker_left_half_written_goes(tmp_path: Path) -> None:
@@ -422,9 +415,10 @@ def test_a_killed_sweep_resumes_with_the_same_rows(tmp_path: Path) -> None:
     assert text.splitlines()[0] == f"{out}: 24 items, {24 - len(before)} new, 0 with an error"
     rows = lines(out)
     assert len(rows) == 24
-    assert {row["id"] for row in rows} == {item.identity for item in read_spec(path).items}
+    items = {item.identity: item for item in read_spec(path).items}
+    assert {row["id"] for row in rows} == set(items)
     for row in rows[:3]:
-        again = work(next(item for item in read_spec(path).items if item.identity == row["id"])).row
+        again = work(items[row["id"]]).row
         assert (again["fixed_count"], again["verified"]) == (row["fixed_count"], row["verified"])
     assert not list((tmp_path / "sweep.jsonl.certificates").glob("*.part"))
 
@@ -478,7 +472,7 @@ def test_heavy_libraries_are_not_imported_without_need(tmp_path: Path) -> None:
 def test_a_parquet_file_has_the_rows(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     out, table = tmp_path / "rows.jsonl", tmp_path / "it's.parquet"
-    result = run(spec(tmp_path, GRID), "-o", out, "--jobs", "0", "--parquet", table)
+    result = typed("sweep", spec(tmp_path, GRID), "-o", out, "--jobs", "0", "--parquet", table)
     assert result.output.endswith(f"table in {table}\n")
     made = duckdb.read_parquet(str(table))
     assert len(made) == 12
@@ -491,14 +485,12 @@ def test_dask_gives_the_same_rows_and_survives_a_killed_worker(tmp_path: Path) -
     pytest.importorskip("distributed")
 
     path = spec(tmp_path, GRID)
-    assert run(path, "-o", tmp_path / "a.jsonl", "--jobs", "0").exit_code == 0
+    assert typed("sweep", path, "-o", tmp_path / "a.jsonl", "--jobs", "0").exit_code == 0
     succeeded("sweep", path, "-o", tmp_path / "b.jsonl", "--jobs", "2", "--dask", "local")
     kept = ("id", "fixed_count", "verified", "provenance")
     a, b = ({r["id"]: [r[k] for k in kept] for r in lines(tmp_path / name)} for name in ("a.jsonl", "b.jsonl"))
     assert a == b
-    found = dict(spread(kill_on_three, list(range(8)), 2, "local"))
-    assert isinstance(found[3], Lost)
-    assert [found[k] for k in range(8) if k != 3] == [k * k for k in range(8) if k != 3]
+    all_but_three("local")
 
 
 @pytest.mark.heavy
@@ -535,12 +527,10 @@ def free_port() -> int:
 @pytest.mark.heavy
 def test_no_scheduler_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    from restrict.sweep import cluster
-
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr("restrict.sweep.cluster.CONNECT_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "nowhere"):
         with pytest.raises(UsageError, match="no scheduler answers"):
-            list(cluster.spread(slow, [1], 1, address))
+            list(spread(square, [1], 1, address))
 
 
 def test_the_spec_of_the_docs_is_read(tmp_path: Path) -> None:
@@ -606,13 +596,15 @@ def test_models_that_no_other_argument_tells_apart_are_groups() -> None:
 
 def test_a_sweep_ends_with_its_groups_and_counts_rows_of_another_spec(tmp_path: Path) -> None:
     text = '[[grid]]\nmodel = "contains-one"\nn = [{}]\n'
-    first = run(spec(tmp_path, text.format("4, 5")), "--jobs", "0")
+    first = typed("sweep", spec(tmp_path, text.format("4, 5")), "--jobs", "0")
     assert first.output.splitlines()[1].split() == ["n", "rows", "errors", "fixed_count", "depends", "seconds"]
-    again = run(spec(tmp_path, text.format("5, 6")), "--jobs", "0", "--json")
+    again = typed("sweep", spec(tmp_path, text.format("5, 6")), "--jobs", "0", "--json")
     found = json.loads(again.stdout)
     assert (found["items"], found["new"], found["older"]) == (2, 1, 1)
     assert [group["axes"] for group in found["groups"]] == [{"n": 5}, {"n": 6}]
-    assert "1 row of another spec left alone" in run(spec(tmp_path, text.format("5, 6")), "--jobs", "0").output
+    assert (
+        "1 row of another spec left alone" in typed("sweep", spec(tmp_path, text.format("5, 6")), "--jobs", "0").output
+    )
 
 
 VERDICTS = """[[grid]]

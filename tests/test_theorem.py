@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import restrict
+from restrict.base.arrays import offsets
 from restrict.base.errors import NotEstablished, ResourceLimit, RestrictError, UsageError
 from restrict.certificate.certificate import Certificate
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
@@ -70,9 +71,7 @@ def test_the_claim_is_true_on_all_inputs() -> None:
         certificate = certify_all(document, 9, free=0.6, seed=seed).certificate
         plain = json.loads(document.content or b"")
         depends = naive.true_dependencies(plain, 9, dict(certificate.restriction.fixed))
-        assert max(
-            len(depends["label", i]) if ("label", i) in depends else len(depends["y2", i]) for i in range(9)
-        ) <= (certificate.c)
+        assert max(len(depends.get(("label", i), depends["y2", i])) for i in range(9)) <= certificate.c
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -141,31 +140,35 @@ def brute_totals(rows: LiteralLists, symbols: np.ndarray[Any, Any]) -> list[int]
     return [totals[g] for g in range(rows.inputs)]
 
 
-def random_rows(rng: np.random.Generator, n: int, s: int, guarded: float) -> LiteralLists:
-    """Three rows for each of n groups, in each of which an input stands at most once."""
-    sizes = rng.integers(1, 9, 3 * n)
-    row_ptr = np.concatenate(([0], np.cumsum(sizes)))
-    flat = np.concatenate([rng.choice(n, k, False) * s + rng.integers(0, s, k) for k in sizes]).astype(np.int32)
-    guard = np.where(rng.random(3 * n) < guarded, np.repeat(np.arange(n), 3) * s + rng.integers(0, s, 3 * n), -1)
-    return LiteralLists(n, s, row_ptr, flat, np.repeat(np.arange(n), 3), guard, 40)
+def random_rows(
+    rng: np.random.Generator, n: int, s: int, sizes: Any, each: int = 1, among: int = 0, guarded: float = 0.0
+) -> LiteralLists:
+    """Rows of these sizes, ``each`` of them for a group, in each of which one of ``among`` of n inputs stands at most
+    once."""
+    flat = np.concatenate([rng.choice(among or n, k, False) * s + rng.integers(0, s, k) for k in sizes])
+    group, guard = np.repeat(np.arange(len(sizes) // each), each), np.full(len(sizes), -1)
+    if guarded:
+        guard = np.where(rng.random(len(sizes)) < guarded, group * s + rng.integers(0, s, len(sizes)), -1)
+    longest = int(np.reshape(sizes, (-1, each)).sum(axis=1).max())
+    return LiteralLists(n, s, offsets(sizes), flat.astype(np.int32), group, guard, longest)
 
 
 def test_the_exchange_keeps_exact_sums() -> None:
     """After hundreds of steps the state is that of a fresh start, and the budget is kept."""
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        rows = random_rows(rng, 12, 2 + seed % 2, 0.5)
+        rows = random_rows(rng, 12, 2 + seed % 2, rng.integers(1, 9, 36), 3, guarded=0.5)
         search, start = ExchangeSearch(rows, 4, rng), rows.start(4, 3, rng)
         search.load(start)
         phi = walled(int(rng.integers(2, 12)), 200)
         best, now = search.run(phi), search.search
         assert np.count_nonzero(best >= 0) <= 4
-        kept = [part.copy() for part in (now.total, now.cuts, now.kills, now.rows[:, :2], now.rows[:, 3])]
+        parts = now.total, now.cuts, now.kills, now.rows[:, :2], now.rows[:, 3]
+        kept = [part.copy() for part in parts]
         assert now.total[:12].tolist() == brute_totals(rows, search.symbols)
         assert now.state[kernels.VALUE] == phi[now.total].sum()
         kernels.begin(search.arrays, now, phi, search.touched)
-        for old, new in zip(kept, (now.total, now.cuts, now.kills, now.rows[:, :2], now.rows[:, 3]), strict=True):
-            assert np.array_equal(old, new)
+        assert all(map(np.array_equal, kept, parts))
         assert phi[brute_totals(rows, best)].sum() <= phi[brute_totals(rows, start)].sum()
 
 
@@ -174,7 +177,7 @@ def test_gains_and_losses_are_those_of_the_definition() -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
         n, s = 10, 2 + seed % 3
-        rows = random_rows(rng, n, s, 0.0)
+        rows = random_rows(rng, n, s, rng.integers(1, 9, 3 * n), 3)
         symbols = np.where(rng.random(n) < 0.4, rng.integers(0, s, n), -1)
         search = ExchangeSearch(rows, n, rng)
         search.load(symbols)
@@ -193,9 +196,7 @@ def test_the_exchange_leaves_markers_and_fixed_inputs_alone() -> None:
     """Inputs that no row reads are no way to spend the budget where they cannot be set."""
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        flat = np.concatenate([rng.choice(6, 4, False) * 2 + rng.integers(0, 2, 4) for _ in range(9)]).astype(np.int32)
-        rows = LiteralLists(9, 2, np.arange(10) * 4, flat, np.arange(9), np.full(9, -1), 4)
-        search = ExchangeSearch(rows, 7, rng)
+        search = ExchangeSearch(random_rows(rng, 9, 2, [4] * 9, among=6), 7, rng)
         search.load(np.full(9, -1), [6, 8])
         best = search.run(None)
         assert best[[6, 8]].tolist() == [-1, -1]
@@ -208,9 +209,7 @@ def test_of_all_rounds_the_one_with_the_least_maximum_is_taken() -> None:
         found = []
         for maximum in (False, True):
             rng = np.random.default_rng(seed)
-            flat = np.concatenate([rng.choice(80, 30, False) * 2 + rng.integers(0, 2, 30) for _ in range(240)])
-            ptr, group = np.arange(241) * 30, np.repeat(np.arange(60), 4)
-            rows = LiteralLists(80, 2, ptr, flat.astype(np.int32), group, np.full(240, -1), 120)
+            rows = random_rows(rng, 80, 2, [30] * 240, 4)
             search = ExchangeSearch(rows, 20, rng)
             search.load(np.full(80, -1), [])
             total = brute_totals(rows, search.run(None, maximum=maximum))
@@ -226,9 +225,7 @@ def test_the_exchange_is_near_the_optimum_on_small_rows() -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
         n = 8
-        flat = np.concatenate([rng.choice(n, 4, False) * 2 + rng.integers(0, 2, 4) for _ in range(n)]).astype(np.int32)
-        rows = LiteralLists(n, 2, np.arange(n + 1) * 4, flat, np.arange(n), np.full(n, -1), 4)
-        phi = walled(2, 40)
+        rows, phi = random_rows(rng, n, 2, [4] * n), walled(2, 40)
         values = []
         for (a, b), x, y in itertools.product(itertools.combinations(range(n), 2), range(2), range(2)):
             symbols = np.full(n, -1)

@@ -8,6 +8,7 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ from restrict.trial import disagreement
 from restrict.trial.certificate import try_boxes, try_certificate, try_dependency, try_forced, try_independence
 from restrict.trial.run import Trial, defined_at
 from restrict.trial.words import words_of
-from tests import naive
+from tests import documents, mutations, naive
+from tests.fuzzing.at_one_length import least_costs
 from tests.marks import heavy_after, rows_after
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
@@ -101,13 +103,8 @@ def test_every_wrong_label_of_a_bimachine_is_noticed() -> None:
 @pytest.mark.parametrize("score", ["min(i, j)", "min(j + 1, n - 1)"])
 def test_no_answer_contradicts_a_model_whose_score_was_read_wrongly(score: str) -> None:
     """Whether declined, right, or noticed: a label of the last position is never other than that of a run."""
-    variables = [
-        {"name": "h", "kind": "head", "value": "token", "score": score},
-        {"name": "out", "kind": "map", "args": ["h"], "domain": 2, "map": "h"},
-    ]
-    model: dict[str, Any] = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": variables}
-    model["output"] = {"variable": "out", "position": "last", "accept": [1]}
-    program = loads(json.dumps(model).encode())
+    read = documents.head("h", score), documents.map_("out", ["h"], 2, "h")
+    program = loads(mutations.encode(documents.model(*read, alphabet="ab", position="last", accept=[1])))
     try:
         found = restrict.automaton(program)
     except (restrict.NotEstablished, Disagreement):
@@ -124,8 +121,7 @@ def test_a_disagreement_is_a_bug_and_keeps_the_model_the_word_and_the_answer(tmp
     model = restrict.load(AB)
     with pytest.raises(Disagreement) as caught:
         disagreement.disagree(model, "it is so", ("a", "b"), "'otherwise'", {"answer": 1})
-    assert isinstance(caught.value, InternalError)
-    assert caught.value.exit_code == 1
+    assert (isinstance(caught.value, InternalError), caught.value.exit_code) == (True, 1)
     path = tmp_path / "restrict-disagreement-1.json"
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -144,12 +140,9 @@ def test_a_report_never_replaces_a_file(tmp_path: Path) -> None:
 def test_where_the_folder_cannot_be_written_the_one_for_temporary_files_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nowhere() -> Path:
-        raise FileNotFoundError
-
     other = tmp_path / "temporary"
     other.mkdir()
-    monkeypatch.setattr(Path, "cwd", nowhere)
+    monkeypatch.setattr(Path, "cwd", Mock(side_effect=FileNotFoundError))
     monkeypatch.setattr(disagreement.tempfile, "gettempdir", lambda: str(other))
     with pytest.raises(Disagreement, match="temporary"):
         disagreement.disagree(restrict.load(AB), "x", (), "y")
@@ -186,10 +179,8 @@ def test_lengths_at_which_the_model_is_not_defined_are_left_out_and_listed() -> 
 
 
 def test_a_model_that_overflows_is_tried_at_the_lengths_at_which_it_is_defined() -> None:
-    variables = [{"name": "h", "kind": "head", "value": "token", "score": f"j + 0 * (n * {2**61})"}]
-    content = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": variables}
-    model = loads(json.dumps(content | {"output": {"variable": "h", "position": "last", "accept": [1]}}).encode())
-    trial = Trial(model)
+    head = documents.head("h", f"j + 0 * (n * {2**61})")
+    trial = Trial(loads(mutations.encode(documents.model(head, alphabet="ab", position="last", accept=[1]))))
     assert trial.run(words_of(2, 2, np.random.default_rng(0))) is not None
     assert trial.run(words_of(2, 6, np.random.default_rng(0))) is None
     assert trial.undefined == {6}
@@ -210,18 +201,8 @@ def test_the_least_cost_is_that_of_all_restrictions() -> None:
     for size, length in ((2, 4), (3, 3), (1, 2), (2, 0)):
         for share in (0.5, 0.9, 0.0, 1.0):
             has = rng.random(size**length) < share
-            words = list(product(range(size), repeat=length))
-            best = NEVER
-            for cells in product(range(size + 1), repeat=length):
-                under = [
-                    h
-                    for w, h in zip(words, has, strict=True)
-                    if all(c in (size, a) for c, a in zip(cells, w, strict=True))
-                ]
-                if all(under):
-                    cost = sum(c < size for c in cells)
-                    best = cost if best == NEVER else min(best, cost)
-            assert tried.least_cost(has, size, length) == best
+            table = dict(zip(product(range(size), repeat=length), map(str, has), strict=True))
+            assert tried.least_cost(has, size, length) == least_costs(table, size, length).get("True", NEVER)
 
 
 # ---------------------------------------------------------------- forged answers, command by command

@@ -64,17 +64,13 @@ def by_table(task: Task, language: Language) -> Found | Immune:
     instance = task.instance
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
-    if not _mixed(labels, members, len(names)) or not _open_edge(labels, members):
-        return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
-    faces = largest_faces(labels, members, keep=KEPT, deadline=task.deadline)
-    if faces.largest < 0 and not faces.complete:
-        raise Unfinished(faces.most)
-    if faces.largest < 0:
-        return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
-    found = confirm_one(task, faces.cubes(instance.unpinned))
-    if found is None:
-        raise Unfinished(faces.most, faces.complete)
-    return found, faces.most, faces.complete
+    if _mixed(labels, members, len(names)) and _open_edge(labels, members):
+        faces = largest_faces(labels, members, keep=KEPT, deadline=task.deadline)
+        if faces.largest >= 0 and (found := confirm_one(task, faces.cubes(instance.unpinned))) is not None:
+            return found, faces.most, faces.complete
+        if faces.largest >= 0 or not faces.complete:
+            raise Unfinished(faces.most, faces.complete)
+    return _immune_by_table(instance, language, labels.reshape(-1), names, members.reshape(-1))
 
 
 def _mixed(labels: Labels, members: Bools, count: int) -> list[int]:
@@ -156,8 +152,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
     try:
         for h in _open_forcing(task, language, problems):
             optimum = len(instance.unpinned) - len(h) if optimum is None else optimum
-            found = confirm(task, h)
-            if found is not None:
+            if (found := confirm(task, h)) is not None:
                 return found, optimum, True
             seen.append(h)
             if len(seen) == TRIES:
@@ -166,13 +161,12 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
         fewest = min(p.lower for p in problems)
         most = len(instance.unpinned) - fewest if optimum is None else optimum
         raise Unfinished(most, optimum is not None) from None
-    if optimum is not None:
-        found = confirm_one(task, seen)
-        if found is not None:
-            return found, optimum, True
+    if optimum is None:
+        reason = "no restriction forces the output and leaves membership open, by SAT with implicit hitting sets"
+        return Immune(instance.model.name, language.name, instance.n, reason)
+    if (found := confirm_one(task, seen)) is None:
         raise Unfinished(optimum, True)
-    reason = "no restriction forces the output and leaves membership open, by SAT with implicit hitting sets"
-    return Immune(instance.model.name, language.name, instance.n, reason)
+    return found, optimum, True
 
 
 def _open_forcing(task: Task, language: Language, problems: list[Problem]) -> Iterator[Cube]:

@@ -11,7 +11,7 @@ by the language's own completions; :meth:`Openness.allows` is asked thousands of
 """
 
 from collections.abc import Mapping
-from functools import reduce
+from functools import cache, reduce
 from itertools import groupby, islice
 from operator import or_
 
@@ -63,13 +63,15 @@ class Openness:
         """A member and a non-member under the restriction, or ``None`` where one of them is not found. ``fixed``:
         positions with symbol numbers of the model's alphabet, on top of the base. Result: the two words, without
         markers. ``None`` is no proof where the language answers by search."""
-        rho = Restriction.of(self.instance, {**self.base, **fixed})
         try:
-            member = self.language.complete(rho, {}, True)
-            nonmember = None if member is None else self.language.complete(rho, {}, False)
+            member = self._completed(fixed, True)
+            nonmember = None if member is None else self._completed(fixed, False)
         except ResourceLimit:
             return None
         return None if member is None or nonmember is None else (member, nonmember)
+
+    def _completed(self, fixed: Mapping[int, int], member: bool) -> Word | None:
+        return self.language.complete(Restriction.of(self.instance, {**self.base, **fixed}), {}, member)
 
     def accepts(self, fixed: Mapping[int, int]) -> bool:
         """Whether membership is open under base and ``fixed``; a search that finds no completion counts as no. Answers
@@ -121,7 +123,7 @@ class Openness:
             return True
         self.budget -= self.instance.n
         try:
-            word = self.language.complete(Restriction.of(self.instance, {**self.base, **fixed}), {}, member)
+            word = self._completed(fixed, member)
         except ResourceLimit:
             return True
         if word is None:
@@ -143,7 +145,7 @@ class Openness:
                 continue
             self.budget -= self.instance.n
             try:
-                if self.language.complete(Restriction.of(self.instance, {**self.base, **rest}), {}, member) is None:
+                if self._completed(rest, member) is None:
                     core = rest
             except ResourceLimit:
                 continue
@@ -167,9 +169,7 @@ class Reach:
             cells = [i for _, i in group]
             runs = [(a, sum(1 for _ in run)) for a, run in groupby(letter[base[i]] for i in cells)]
             self.stretches.append((cells[0], cells[-1] + 1, runs))
-        self.images: dict[tuple[int, int], int] = {}
-        self.jumps: dict[tuple[int, int, int], int] = {}
-        self.passed: dict[tuple[int, int], int] = {}
+        self.image, self.leap, self.through = cache(self._image), cache(self._leap), cache(self._through)
 
     def open(self, fixed: Mapping[int, int]) -> bool:
         """Whether words of both kinds agree with the base and with these positions. ``fixed``: positions with symbol
@@ -189,22 +189,15 @@ class Reach:
             at = stop
         return self.jump(now, -1, self.stop - at)
 
-    def through(self, states: int, t: int) -> int:
-        """After a stretch of the base. Answers are remembered. ``t``: the number of the stretch in ``stretches``."""
-        if (states, t) not in self.passed:
-            now = states
-            for a, count in self.stretches[t][2]:
-                now = self.jump(now, a, count)
-            self.passed[states, t] = now
-        return self.passed[states, t]
+    def _through(self, states: int, t: int) -> int:
+        """After a stretch of the base. ``t``: the number of the stretch in ``stretches``."""
+        for a, count in self.stretches[t][2]:
+            states = self.jump(states, a, count)
+        return states
 
-    def image(self, states: int, a: int) -> int:
-        """After one symbol, -1 for any. Answers are remembered. ``a``: a letter number of the automaton, or -1 for any
-        symbol."""
-        if (states, a) not in self.images:
-            letters = self.letters if a < 0 else [self.letters[a]]
-            self.images[states, a] = reduce(or_, (after(states) for after in letters))
-        return self.images[states, a]
+    def _image(self, states: int, a: int) -> int:
+        """After one symbol. ``a``: a letter number of the automaton, or -1 for any symbol."""
+        return reduce(or_, (after(states) for after in (self.letters if a < 0 else [self.letters[a]])))
 
     def jump(self, states: int, a: int, count: int) -> int:
         """After ``count`` symbols ``a``, by powers of two. Cost: O(log count) images of sets, remembered. ``a``: a
@@ -212,17 +205,15 @@ class Reach:
         level = 0
         while count:
             if count & 1:
-                states = self._leap(states, a, level)
+                states = self.leap(states, a, level)
             count, level = count >> 1, level + 1
         return states
 
     def _leap(self, states: int, a: int, level: int) -> int:
+        """After ``2 ** level`` symbols."""
         if level == 0:
             return self.image(states, a)
-        if (states, a, level) not in self.jumps:
-            half = self._leap(states, a, level - 1)
-            self.jumps[states, a, level] = self._leap(half, a, level - 1)
-        return self.jumps[states, a, level]
+        return self.leap(self.leap(states, a, level - 1), a, level - 1)
 
 
 class Heights:

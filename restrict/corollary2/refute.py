@@ -381,8 +381,7 @@ def _tried(task: Task, language: Language, certificate: Certificate, words: tupl
 def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> tuple[list[str], str]:
     """The labels of the words (without markers) at a position, by a run of every variable (``full``) or, where that is
     long, of what the ``output`` reads; none, and ``certificate``, where even that is too long."""
-    index = {s: a for a, s in enumerate(instance.model.alphabet)}
-    rows = [[index[s] for s in word] for word in words]
+    rows = [instance.model.symbols(word) for word in words]
     heads = sum(isinstance(v, Head) for v in instance.model.variables)
     if instance.n**2 * max(1, heads) <= FULL:
         values = run_batch(instance, np.array(rows, dtype=np.int64).reshape(len(rows), -1)).values

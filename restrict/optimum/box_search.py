@@ -27,7 +27,7 @@ from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.hitting_tree import Open
 from restrict.certificate.lower_bound import indices
-from restrict.force.goal import Goal, Manner, OutOfBudget, Solver
+from restrict.force.goal import Manner, Solver
 from restrict.force.minimise import needed_cone, shrink
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import LONG_LIST, MANY_VALUES, ForcingState
@@ -35,6 +35,7 @@ from restrict.model.program import Head, Instance
 from restrict.model.shipped import Shipped
 from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Oracle
+from restrict.optimum.sensitivity import output_goal, solves
 
 Symbols = dict[int, tuple[int, ...]]
 """Positions with their allowed symbols (indices), ascending."""
@@ -244,33 +245,17 @@ class BoxSearch:
                 yield long
 
     def by_goal(
-        self,
-        held: Symbols,
-        label: str | None,
-        width: int,
-        noise: float,
-        limit: int,
-        work: int,
+        self, held: Symbols, label: str | None, width: int, noise: float, limit: int, work: int,
         guard: _Avoid | None = None,
-    ) -> Symbols | None:
+    ) -> Symbols | None:  # fmt: skip
         """A box that excludes the label, with at most ``limit`` more positions, by a goal-directed search. Its effort
         does not depend on what was searched for before, so only the rows are shared."""
         state = ForcingState(self.instance)
         state.rows = self.base.rows
         state.tokens.update(held)
-        allowed = frozenset(v for v in range(self.instance.domains[self.output]) if self.instance.label(v) != label)
-        solver = Solver(
-            state,
-            self.rng,
-            Manner((width,), noise, work),
-            tick=self.tick,
-            guard=guard,
-            guarded=0 if guard is None else 2 * guard.boxes + 4,
-        )
-        try:
-            if not allowed or not solver.solve(Goal(self.output, self.position, allowed), limit):
-                return None
-        except OutOfBudget:
+        manner, guarded = Manner((width,), noise, work), 0 if guard is None else 2 * guard.boxes + 4
+        solver = Solver(state, self.rng, manner, tick=self.tick, guard=guard, guarded=guarded)
+        if not solves(solver, output_goal(self.instance, self.position, lambda other: other != label), limit):
             return None
         return {p: tuple(v) for p, v in state.tokens.items() if p not in self.pinned}
 

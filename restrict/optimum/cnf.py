@@ -97,13 +97,9 @@ class Encoding:
         fixed = {**self.restriction.fixed, **self.instance.pinned}
         return tuple(sorted(i for name, i in self.values if name == "token" and i not in fixed))
 
-    def lit(self, name: str, i: int, value: int) -> int:
-        """The literal of ``name_i = value``; ``-TRUE`` for a value that the node cannot take."""
-        return self.values[name, i].get(value, -TRUE)
-
     def token_lit(self, i: int, symbol: int) -> int:
-        """The literal of ``x_i = symbol`` (an index) for ``i`` in ``inputs``."""
-        return self.lit("token", i, symbol)
+        """The literal of ``x_i = symbol`` (an index) for ``i`` in ``inputs``; ``-TRUE`` where it cannot be."""
+        return self.values["token", i].get(symbol, -TRUE)
 
     def labels(self, i: int) -> dict[str, list[int]]:
         """The literals of the output's values at a target, by label."""
@@ -120,16 +116,13 @@ class Encoding:
     def decode(self, model: Iterable[int]) -> list[str]:
         """The word, without markers, that a model shows; the first symbol where the model says nothing."""
         true, alphabet = set(model), self.instance.model.alphabet
-        word = {i: alphabet[0] for i in range(self.instance.n) if i not in self.instance.pinned} | dict(
-            self.restriction.fixed
-        )
-        for i in self.inputs:
-            word[i] = alphabet[self.symbol(i, true)]
+        word = dict.fromkeys(self.instance.unpinned, alphabet[0]) | dict(self.restriction.fixed)
+        word |= {i: alphabet[self.symbol(i, true)] for i in self.inputs}
         return [word[i] for i in sorted(word)]
 
-    def copy(self, shared: Collection[int], offset: int | None = None) -> Encoding:
-        """A second copy on the variables above ``offset`` (default: ``top``) with the same tokens at ``shared``."""
-        shift = self.top if offset is None else offset
+    def copy(self, shared: Collection[int]) -> Encoding:
+        """A second copy on the variables above ``top`` with the same tokens at ``shared``."""
+        shift = self.top
         kept = {TRUE} | {abs(y) for i in shared for y in self.values.get(("token", i), {}).values()}
 
         def moved(literal: int) -> int:

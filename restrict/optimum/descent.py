@@ -13,6 +13,7 @@ Everything is bounded by counts of work, so that ``certify`` can do this by defa
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,50 +61,31 @@ def descend(task: Task, known: Mapping[int, int]) -> Descent:
         oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=CLAUSES)
     except ResourceLimit:
         return Descent(None, None)
-    search = _Descending(task, oracle, dict(known))
-    complete = search.run()
-    return Descent(len(search.best) if complete else None, search.confirmed(len(known)))
+    best, rng, budget, complete = dict(known), np.random.default_rng(task.seed), Budget(CONFLICTS), False
+    alive = [Problem(oracle, label) for label in oracle.same]
+    certificate = None
+    with suppress(OutOfTime):
+        for _ in range(ROUNDS):
+            for problem in [*alive]:
+                smaller = _smaller(problem, best, rng, budget)
+                if smaller is None:
+                    alive.remove(problem)
+                else:
+                    best = smaller
+            task.tell("smaller, by SAT", len(best))
+            complete = not alive
+            if complete or oracle.solver.accum_stats()["propagations"] > PROPAGATIONS:
+                break
+    if len(best) < len(known):
+        with suppress(OutOfTime):
+            certificate = confirm_one(task, [best])
+    return Descent(len(best) if complete else None, certificate)
 
 
-class _Descending:
-    """The proposals for each label; ``best`` forces the output at any moment."""
-
-    def __init__(self, task: Task, oracle: Oracle, known: Cube) -> None:
-        self.task, self.oracle, self.best = task, oracle, known
-        self.rng = np.random.default_rng(task.seed)
-        self.budget = Budget(CONFLICTS)
-
-    def run(self) -> bool:
-        """Until nothing smaller is left (true), or the work is spent."""
-        alive = [Problem(self.oracle, label) for label in self.oracle.same]
-        try:
-            for _ in range(ROUNDS):
-                alive = [problem for problem in alive if self._round(problem)]
-                self.task.tell("smaller, by SAT", len(self.best))
-                if not alive:
-                    return True
-                if self.oracle.solver.accum_stats()["propagations"] > PROPAGATIONS:
-                    break
-        except OutOfTime:
-            pass
-        return False
-
-    def _round(self, problem: Problem) -> bool:
-        """Propose, and refute or keep; false where there is nothing to propose."""
-        if not self.best:
-            return False
-        h = problem.hit(min(len(self.best) - 1, len(problem.inputs)), self.budget)
-        if h is None:
-            return False
-        found = problem.dive(h, self.rng, len(self.best) - 1)
-        self.best = self.best if found is None else found
-        return True
-
-    def confirmed(self, before: int) -> Certificate | None:
-        """A certificate of the best, where it is better than what was known before."""
-        if len(self.best) >= before:
-            return None
-        try:
-            return confirm_one(self.task, [self.best])
-        except OutOfTime:
-            return None
+def _smaller(problem: Problem, best: Cube, rng: np.random.Generator, budget: Budget) -> Cube | None:
+    """A proposal, refuted (the ``best``) or a better one; ``None`` where there is nothing to propose."""
+    h = problem.hit(min(len(best) - 1, len(problem.inputs)), budget) if best else None
+    if h is None:
+        return None
+    found = problem.dive(h, rng, len(best) - 1)
+    return best if found is None else found

@@ -6,7 +6,7 @@ index of a restriction is its digits in base ``s + 1``, the first position's fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,46 +44,43 @@ TRIES, TABLE_TREES = 400, 20
 """Restrictions of one size that the abstract run is asked to confirm, as they are and by a tree of cases."""
 CHUNK, TIMED = 1 << 14, 1 << 9
 """Words that are run together; and at first, where the clock is looked at behind them."""
-MIXED = -1
-"""The label of a restriction under which it is not constant."""
 Labels = npt.NDArray[np.int16]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def few_restrictions(instance: Instance) -> bool:
     """Whether every word is run by default: it takes some seconds."""
-    return words_fit(instance, WORDS, NODES) and _at_most(instance, WORDS, RESTRICTIONS)
+    nodes = instance.n * (1 + len(instance.model.variables))
+    return words_fit(instance, WORDS, RESTRICTIONS) and _words(instance) * nodes <= NODES
 
 
 def few_words(instance: Instance, position: int) -> bool:
     """Whether every word is run before a long search, for the output at one position: it takes some seconds, too."""
-    if not _at_most(instance, MANY_WORDS, RESTRICTIONS):
+    if not words_fit(instance, MANY_WORDS, RESTRICTIONS):
         return False
-    words: int = len(instance.model.alphabet) ** len(instance.unpinned)
-    return words * sum(len(places) for places in read_at(instance, position).values()) <= READ
+    return _words(instance) * sum(len(places) for places in read_at(instance, position).values()) <= READ
 
 
 def few_tables(instance: Instance) -> bool:
     """Whether a table of all restrictions takes well under a second."""
-    return _at_most(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
-
-
-def words_fit(instance: Instance, words: int = MOST_WORDS, nodes: int | None = None) -> bool:
-    """Whether there are at most so many words, and (if given) nodes of all of them together."""
-    m, symbols = len(instance.unpinned), len(instance.model.alphabet)
-    if m > 30 or symbols**m > words:
-        return False
-    return nodes is None or symbols**m * instance.n * (1 + len(instance.model.variables)) <= nodes
+    return words_fit(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
 
 
 def restrictions_fit(instance: Instance) -> bool:
     """Whether all restrictions can be tabulated at all."""
-    return _at_most(instance, MOST_WORDS, MOST_RESTRICTIONS)
+    return words_fit(instance, MOST_WORDS, MOST_RESTRICTIONS)
 
 
-def _at_most(instance: Instance, words: int, restrictions: int) -> bool:
+def words_fit(instance: Instance, words: int = MOST_WORDS, restrictions: int | None = None) -> bool:
+    """Whether there are at most so many words, and (if given) restrictions."""
     m, symbols = len(instance.unpinned), len(instance.model.alphabet)
-    return m <= 30 and (symbols + 1) ** m <= restrictions and symbols**m <= words
+    if m > 30 or _words(instance) > words:
+        return False
+    return restrictions is None or (symbols + 1) ** m <= restrictions
+
+
+def _words(instance: Instance) -> int:
+    return int(len(instance.model.alphabet) ** len(instance.unpinned))
 
 
 # ---------------------------------------------------------------- tables
@@ -117,20 +114,9 @@ def lift(
     return table
 
 
-def constant_labels(labels: Labels) -> Labels:
-    """The label that each restriction forces, or ``MIXED``; shape (s + 1,) * m. ``labels``: int16, shape (s,) * m: the
-    label's index of each word (:func:`all_labels`). Gives int16: the index of the forced label, or -1. Exact."""
-
-    def star(table: Labels, axis: int) -> Labels:
-        first = table.take([0], axis=axis)
-        return np.where((table == first).all(axis=axis, keepdims=True), first, np.int16(MIXED))
-
-    return lift(labels, star)
-
-
 def essential_counts(labels: Labels) -> npt.NDArray[np.int8]:
     """On how many free positions the label depends under each restriction: exact, int8, (s + 1,) * m, from
-    :func:`all_labels`. Cost: m passes over the table."""
+    :func:`all_labels`; 0 where the label is forced. Cost: m passes over the table."""
     m = labels.ndim
     counts = np.zeros([size + 1 for size in labels.shape], dtype=np.int8)
     for p in range(m):
@@ -158,14 +144,6 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 
 
 # ---------------------------------------------------------------- the optimum
-
-
-def forcing(instance: Instance, position: int) -> Iterator[dict[int, int]]:
-    """All restrictions that force the label at a position, fewest fixed first. Cost: every word, m passes over a
-    table."""
-    labels, _ = all_labels(instance, position)
-    _, order = by_size(constant_labels(labels) != MIXED)
-    return (cube_of(index, len(instance.model.alphabet), instance.unpinned) for index in order.tolist())
 
 
 def fewest(task: Task) -> Faces | None:
@@ -212,32 +190,43 @@ def fewest_fixed(task: Task, c: int, most: int | None = None) -> tuple[Certifica
     over all nodes or case by case: of those of the least size alone, or of any below ``most``; and whether no smaller
     one exists. ``None`` where none is confirmed. Cost: every word is run, m passes over the table of restrictions, up
     to ``TRIES`` abstract runs a size."""
-    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
-    counts = essential_counts(labels)
+    labels, counts = _counted(task)
     sizes, order = by_size(counts <= c)
-    least = int(sizes[0])
-    for size in range(least, least + 1 if most is None else most):
+
+    def of_size(size: int) -> tuple[I64, int]:
         index = order[sizes == size]
-        few = index[np.argsort(counts.reshape(-1)[index], kind="stable")][:TRIES]
-        if (found := _confirmed(task, few, labels, c)) is not None:
-            return found, size == least
-    return None, most is not None and least >= most
+        return index[np.argsort(counts.reshape(-1)[index], kind="stable")], c
+
+    return _first_confirmed(task, labels, of_size, int(sizes[0]), most)
 
 
 def least_depends(task: Task, most: int, below: int | None = None) -> tuple[Certificate | None, bool]:
     """A certificate with at most ``most`` fixed positions and as few dependencies as the checker can confirm: as few as
     any restriction has, or any number below ``below``; and whether none has fewer. ``None`` where none is confirmed.
     Cost: every word is run, m passes over the table, up to ``TRIES`` abstract runs for each ``c``."""
-    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
-    counts = essential_counts(labels)
+    labels, counts = _counted(task)
     sizes, order = by_size(counts >= 0)
     order = order[sizes <= most]
     needed = counts.reshape(-1)[order]
-    least = int(needed.min())
-    for c in range(least, least + 1 if below is None else below):
-        if (found := _confirmed(task, order[needed <= c][:TRIES], labels, c)) is not None:
-            return found, c == least
-    return None, below is not None and least >= below
+    return _first_confirmed(task, labels, lambda c: (order[needed <= c], c), int(needed.min()), below)
+
+
+def _counted(task: Task) -> tuple[Labels, npt.NDArray[np.int8]]:
+    """The labels of all words, and on how many free positions they depend under each restriction."""
+    labels, _ = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
+    return labels, essential_counts(labels)
+
+
+def _first_confirmed(
+    task: Task, labels: Labels, of_level: Callable[[int], tuple[I64, int]], least: int, stop: int | None
+) -> tuple[Certificate | None, bool]:
+    """A certificate at the first level below ``stop`` (``None``: at the ``least`` one alone) where one is confirmed,
+    and whether none is below it. ``of_level``: the restrictions of a level, and how many dependencies they have."""
+    for level in range(least, least + 1 if stop is None else stop):
+        index, c = of_level(level)
+        if (found := _confirmed(task, index[:TRIES], labels, c)) is not None:
+            return found, level == least
+    return None, stop is not None and least >= stop
 
 
 def _confirmed(task: Task, index: I64, labels: Labels, c: int) -> Certificate | None:

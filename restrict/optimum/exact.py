@@ -288,10 +288,8 @@ def _by_words(task: Task) -> Exact | None:
         return None
     if faces is None:
         return None
-    optimum, cubes = faces.axes - faces.largest, faces.cubes(task.instance.unpinned)
-    found = confirm_one(task, cubes)
-    rho = Restriction.of(task.instance, dict(cubes[0])) if found is None else found.restriction
-    return Exact(task.instance.n, task.target, 0, optimum, optimum, rho, (), found)
+    cubes = faces.cubes(task.instance.unpinned)
+    return _enumerated(task, 0, cubes[0], confirm_one(task, cubes))
 
 
 def _by_table(task: Task, c: int) -> Exact:
@@ -305,9 +303,13 @@ def _by_table(task: Task, c: int) -> Exact:
         )
     labels, _ = all_labels(instance, position, task.deadline)
     sizes, order = by_size(essential_counts(labels) <= c)
-    best = int(sizes[0])
-    cubes = [cube_of(index, symbols, instance.unpinned) for index in order[sizes == best][:TABLE_TRIES].tolist()]
+    best = order[sizes == sizes[0]][:TABLE_TRIES].tolist()
+    cubes = [cube_of(index, symbols, instance.unpinned) for index in best]
     tried = (certified(task, cube, "all") for cube in cubes)
-    found = next((certificate for certificate in tried if certificate.c <= c), None)
-    rho = Restriction.of(instance, dict(cubes[0])) if found is None else found.restriction
-    return Exact(instance.n, task.target, c, best, best, rho, (), found)
+    return _enumerated(task, c, cubes[0], next((found for found in tried if found.c <= c), None))
+
+
+def _enumerated(task: Task, c: int, cube: Cube, found: Certificate | None) -> Exact:
+    """The answer where all restrictions were gone through; ``cube`` is an optimal one."""
+    rho = Restriction.of(task.instance, dict(cube)) if found is None else found.restriction
+    return Exact(task.instance.n, task.target, c, len(cube), len(cube), rho, (), found)

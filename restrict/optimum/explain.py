@@ -34,7 +34,6 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.wording import parts
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_tree
-from restrict.force.goal import Goal
 from restrict.force.looking import Looking
 from restrict.force.minimise import shrink
 from restrict.model.arguments import the_integer, the_model
@@ -45,7 +44,7 @@ from restrict.optimum.minimum import Blocks, Minimum, minimum
 from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.optimum.quickxplain import quickxplain
-from restrict.optimum.sensitivity import force, input_of, sensitive_block
+from restrict.optimum.sensitivity import force, input_of, output_goal, sensitive_block
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.trial.certificate import try_forced
 
@@ -124,9 +123,7 @@ class _Question:
         self.instance, self.deadline = self.task.instance, self.task.deadline
         self.position = self.task.one_position("an explanation")
         self.runs = Looking(self.instance, self.position)
-        self.output = self.instance.model.output.variable
-        (value,) = self.runs.values(self.word)
-        self.label = self.instance.label(value)
+        (self.label,) = self.runs.labels(self.word)
         self.read = {i: self.word[i] for i in sorted(self.runs.tokens_read()) if i not in self.given}
         self.blocks = Blocks(self.task, self.word, self.given, self.label, self.rng, self.runs)
         self.abstractly = self.blocks.abstractly
@@ -353,10 +350,7 @@ def _smaller_by_sat(question: _Question, oracle: Oracle | None, best: Cube) -> C
 
 def _by_goals(question: _Question, best: Cube) -> Cube:
     """The lighter of an explanation and what the goal-directed search fixes, restricted to the input's symbols."""
-    allowed = frozenset(
-        v for v in range(question.instance.domains[question.output]) if question.instance.label(v) == question.label
-    )
-    goal = Goal(question.output, question.position, allowed)
+    goal = output_goal(question.instance, question.position, lambda label: label == question.label)
     with question.deadline.ends():
         found = force(question.instance, goal, question.given, len(best) - 1, question.rng, symbols=question.word)
         goals = None if found is None else question.abstractly(found)

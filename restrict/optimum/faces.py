@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from restrict.base.arrays import digits
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 
 Table = npt.NDArray[np.uint8]
@@ -47,13 +48,12 @@ class Faces:
 
     def cubes(self, unpinned: Sequence[int]) -> list[dict[int, int]]:
         """The answers as restrictions."""
-        return [self._cube(free, entry, unpinned) for free, entry in self.found]
-
-    def _cube(self, free: tuple[int, ...], entry: int, unpinned: Sequence[int]) -> dict[int, int]:
-        cube: dict[int, int] = {}
-        for axis in reversed([a for a in range(self.axes) if a not in free]):
-            entry, cube[unpinned[axis]] = divmod(entry, self.symbols)
-        return dict(sorted(cube.items()))
+        found = []
+        for free, entry in self.found:
+            fixed = [unpinned[axis] for axis in range(self.axes) if axis not in free]
+            symbols = digits(np.array([entry]), self.symbols, len(fixed))[0].tolist()
+            found.append(dict(zip(fixed, symbols, strict=True)))
+        return found
 
 
 def largest_faces(

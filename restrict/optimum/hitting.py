@@ -20,22 +20,21 @@ class Problem:
     def __init__(self, oracle: Oracle, label: str) -> None:
         self.oracle, self.label, self.lower, self.cubes = oracle, label, 0, list[Cube]()
         self.same, self.other = oracle.same[label], oracle.other[label]
-        symbols = [(i, a) for i in oracle.inputs for a in oracle.code.values["token", i]]
-        self.element = {pair: t for t, pair in enumerate(symbols, 1)}
-        fixed = {i: len(symbols) + t for t, i in enumerate(oracle.inputs, 1)}
-        self.count = ITotalizer(list(fixed.values()), ubound=len(fixed), top_id=len(symbols) + len(fixed))
+        self.inputs, self.deadline = oracle.inputs, oracle.deadline
+        self.symbols = {i: list(oracle.code.values["token", i]) for i in self.inputs}
+        self.element = {pair: t for t, pair in enumerate(((i, a) for i in self.inputs for a in self.symbols[i]), 1)}
+        fixed = {i: len(self.element) + t for t, i in enumerate(self.inputs, 1)}
+        self.count = ITotalizer(list(fixed.values()), ubound=len(fixed), top_id=len(self.element) + len(fixed))
         self.solver = solvers.Solver("glucose4", bootstrap_with=self.count.cnf.clauses)
         for (i, _), z in self.element.items():
             self.solver.add_clause([-z, fixed[i]])
-        for i in oracle.inputs:
-            row = [self.element[i, a] for a in oracle.code.values["token", i]]
-            for a, b in itertools.combinations(row, 2):
-                self.solver.add_clause([-a, -b])
-        self.inputs, self.deadline = oracle.inputs, oracle.deadline
+        for i, symbols in self.symbols.items():
+            for a, b in itertools.combinations(symbols, 2):
+                self.solver.add_clause([-self.element[i, a], -self.element[i, b]])
 
     def opposing(self, i: int, symbol: int) -> list[int]:
         """The other symbols at a position."""
-        return [a for j, a in self.element if j == i and a != symbol]
+        return [a for a in self.symbols[i] if a != symbol]
 
     def add(self, cube: Cube) -> None:
         """The restriction must conflict with this cube."""

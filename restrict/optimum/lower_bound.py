@@ -28,7 +28,7 @@ from restrict.force.cases import confirm_by_tree
 from restrict.model.arguments import the_integer
 from restrict.model.program import Instance, Model
 from restrict.model.task import Target, Task
-from restrict.optimum.box_search import BoxSearch, FoundBox, Symbols
+from restrict.optimum.box_search import BoxSearch, FoundBox
 from restrict.optimum.options import OPTIONS
 from restrict.trial.certificate import try_boxes, try_certificate
 
@@ -105,12 +105,12 @@ def lower_bound(
     return search.result(search.run(asked, known))
 
 
+@dataclass(eq=False)
 class _Forced(Exception):
     """No box was found at a node: its positions force the label, or the search was not good enough."""
 
-    def __init__(self, node: Open, label: str | None) -> None:
-        super().__init__(f"{len(node.symbols)} positions, label {label}")
-        self.node, self.label = node, label
+    node: Open
+    label: str | None
 
 
 @dataclass(eq=False)
@@ -121,7 +121,7 @@ class _Proving:
     task: Task
     position: int
     boxes: list[FoundBox] = field(default_factory=list)
-    bits: list[dict[int, int]] = field(default_factory=list)
+    bits: list[Mapping[int, int]] = field(default_factory=list)
     proved: dict[str | None, int] = field(default_factory=dict)
     used: dict[str | None, Sequence[int]] = field(default_factory=dict)
     forcing: Certificate | None = None
@@ -232,11 +232,9 @@ class _Proving:
                 raise _Forced(node, label)
             return [self._add(box) for box in found]
 
-        boxes: list[Mapping[int, int]] = [self.bits[t] for t in mine]
-        tick = self.task.deadline.check
+        tick, first = self.task.deadline.check, len(self.boxes)
         most = OPTIONS.nodes if self.everything.bit_length() <= SYMBOLS else OPTIONS.plain_nodes
-        tree = HittingTree(boxes, self.everything, level, more, most, charge=lambda steps: tick())
-        first = len(self.boxes)
+        tree = HittingTree([self.bits[t] for t in mine], self.everything, level, more, most, lambda steps: tick())
         try:
             tree.run()
         finally:
@@ -253,15 +251,15 @@ class _Proving:
         if stop.label is None:
             return False
         found = self.search.forced(stop.node, stop.label)
-        fixed = {p: bits.bit_length() - 1 for p, bits in stop.node.symbols.items()} if found is None else _first(found)
+        fixed = {p: bits.bit_length() - 1 for p, bits in stop.node.symbols.items()}
+        if found is not None:
+            fixed = {p: allowed[0] for p, allowed in found.items()}
         if self.upper is not None and len(fixed) >= self.upper:
             return False
-        task = self.task.noting(strategy="hitting sets")
-        confirmed = confirm_by_tree(task, fixed, looks=0)
-        if confirmed is None:
-            return False
-        self.forcing, self.upper = confirmed, len(fixed)
-        return True
+        confirmed = confirm_by_tree(self.task.noting(strategy="hitting sets"), fixed, looks=0)
+        if confirmed is not None:
+            self.forcing, self.upper = confirmed, len(fixed)
+        return confirmed is not None
 
     def _ruled_out(self) -> int:
         """No fewer positions than this force the output."""
@@ -288,19 +286,13 @@ class _Proving:
         for label, level in self.proved.items():
             mine = self._without(label)
             while level + 1 < self.tried:
-                tree = HittingTree(
-                    [self.bits[t] for t in mine],
-                    self.everything,
-                    level + 1,
-                    None,
-                    OPTIONS.harvest,
-                    lambda steps: rest.check(),
-                )
+                level += 1
+                boxes = [self.bits[t] for t in mine]
+                tree = HittingTree(boxes, self.everything, level, None, OPTIONS.harvest, lambda steps: rest.check())
                 try:
                     tree.run()
                 except (Uncovered, ResourceLimit):
                     break
-                level += 1
                 self.proved[label], self.used[label] = level, self._numbers(mine, tree.used)
 
     def _without(self, label: str | None) -> list[int]:
@@ -311,10 +303,9 @@ class _Proving:
         """Few boxes that prove a level; those of the tree that was closed where there is no time for more."""
         mine = self._without(label)
         with rest.ends(), suppress(ResourceLimit):
-            bits: list[Mapping[int, int]] = [self.bits[t] for t in mine]
-            return [
-                mine[t] for t in needed(bits, self.everything, level, OPTIONS.trimmed, lambda steps: rest.check())[0]
-            ]
+            bits = [self.bits[t] for t in mine]
+            kept, _ = needed(bits, self.everything, level, OPTIONS.trimmed, lambda steps: rest.check())
+            return [mine[t] for t in kept]
         return self.used.get(label, mine)
 
     def result(self, stopped: Stopped) -> Bounds:
@@ -324,11 +315,8 @@ class _Proving:
         self._disjoint_levels()
         with rest.ends():
             self._harvest(rest)
-        kept: dict[int, None] = {}
-        apart = []
-        for label, level in self.proved.items():
-            kept.update(dict.fromkeys(self._trimmed(label, level, rest)))
-            apart.append(disjoint(self.bits[t] for t in self._without(label)))
+        kept = set[int]().union(*(self._trimmed(label, level, rest) for label, level in self.proved.items()))
+        apart = [disjoint(self.bits[t] for t in self._without(label)) for label in self.proved]
         boxes = [self.boxes[t] for t in sorted(kept, key=lambda t: (len(self.bits[t]), t))]
         try_boxes(self.instance, [(box.symbols, box.labels) for box in boxes], self.position)
         if self.forcing is not None:
@@ -367,10 +355,6 @@ class _Proving:
         )
 
 
-def _first(symbols: Symbols) -> dict[int, int]:
-    return {p: allowed[0] for p, allowed in symbols.items()}
-
-
 def _written(instance: Instance, box: FoundBox) -> Box:
     """A box with its symbols by name, allowed or ruled out, whichever are fewer."""
     alphabet, only, never = instance.model.alphabet, {}, {}
@@ -378,7 +362,6 @@ def _written(instance: Instance, box: FoundBox) -> Box:
         if 2 * len(allowed) <= len(alphabet):
             only[p] = tuple(alphabet[a] for a in allowed)
         else:
-            kept = set(allowed)
-            never[p] = tuple(symbol for a, symbol in enumerate(alphabet) if a not in kept)
+            never[p] = tuple(alphabet[a] for a in sorted({*range(len(alphabet))}.difference(allowed)))
     cone = {v.name: tuple(box.cone[v.name]) for v in instance.model.variables if box.cone.get(v.name)}
     return Box(only, never, cone)

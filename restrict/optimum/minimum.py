@@ -174,12 +174,9 @@ class Blocks:
         self.shared.spent += CLAUSE * OPTIONS.clauses
         oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=OPTIONS.clauses)
         self.shared.spent -= CLAUSE * (OPTIONS.clauses - len(oracle.code.clauses))
-        if self.label not in oracle.other or len(oracle.other) == 1:
-            return None
-        found = oracle.find({}, oracle.other[self.label])
-        if found is None:
-            return None
-        return self.flips.minimal({i: a for i, a in found.items() if a != self.word[i]})
+        decided = self.label not in oracle.other or len(oracle.other) == 1
+        found = None if decided else oracle.find({}, oracle.other[self.label])
+        return None if found is None else self.flips.minimal({i: a for i, a in found.items() if a != self.word[i]})
 
 
 def minimum(

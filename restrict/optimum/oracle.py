@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import count
 
 from pysat import solvers
 
@@ -31,18 +32,14 @@ class Oracle:
     def __init__(self, code: Encoding, position: int, deadline: Deadline = NEVER) -> None:
         self.code, self.inputs, self.deadline = code, code.inputs, deadline
         self.solver = solvers.Solver("glucose4", bootstrap_with=code.clauses)
-        self.same: dict[str, int] = {}
-        self.other: dict[str, int] = {}
-        self.label_lits = code.labels(position)
-        for t, (label, literals) in enumerate(self.label_lits.items()):
-            self.same[label], self.other[label] = code.top + 2 * t + 1, code.top + 2 * t + 2
-            self.solver.add_clause([-self.same[label], *literals])
-            rest = [y for other, ys in self.label_lits.items() if other != label for y in ys]
-            self.solver.add_clause([-self.other[label], *rest])
-        self.demands = {
-            **{y: (label, True) for label, y in self.same.items()},
-            **{y: (label, False) for label, y in self.other.items()},
-        }
+        self.same, self.other = dict[str, int](), dict[str, int]()
+        self.demands: dict[int, tuple[str, bool]] = {}
+        shown = code.labels(position)
+        for same, (label, literals) in zip(count(code.top + 1, 2), shown.items(), strict=False):
+            self.same[label], self.other[label] = same, same + 1
+            self.demands |= {same: (label, True), same + 1: (label, False)}
+            self.solver.add_clause([-same, *literals])
+            self.solver.add_clause([-same - 1, *(y for other in shown if other != label for y in shown[other])])
         self.position = position
         self.place = {abs(y): i for i in self.inputs for y in code.values["token", i].values()}
 

@@ -13,7 +13,7 @@ Both kinds are evaluated again before they are returned.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -222,30 +222,35 @@ def _by_search(flips: Flips, seed: int, deadline: Deadline) -> Iterator[Cube]:
 def _other_label(flips: Flips, used: set[int], rng: np.random.Generator) -> Cube | None:
     """Changes off ``used`` that, laid over the input, give another label; found by goal-directed search."""
     instance, word = flips.runs.instance, flips.word
-    name = instance.model.output.variable
-    wanted = frozenset(v for v in range(instance.domains[name]) if instance.label(v) != flips.label)
-    goal = Goal(name, flips.runs.position, wanted)
+    goal = output_goal(instance, flips.runs.position, lambda label: label != flips.label)
     found = force(instance, goal, {i: word[i] for i in used}, instance.n, rng)
     return None if found is None else {i: a for i, a in found.items() if a != word[i]}
 
 
+def output_goal(instance: Instance, position: int, wanted: Callable[[str], bool]) -> Goal:
+    """The goal that the output at a position has one of the labels wanted."""
+    name = instance.model.output.variable
+    return Goal(name, position, frozenset(v for v in range(instance.domains[name]) if wanted(instance.label(v))))
+
+
 def force(
-    instance: Instance,
-    goal: Goal,
-    pinned: Cube,
-    limit: int,
-    rng: np.random.Generator,
+    instance: Instance, goal: Goal, pinned: Cube, limit: int, rng: np.random.Generator,
     symbols: Mapping[int, int] | None = None,
-) -> Cube | None:
+) -> Cube | None:  # fmt: skip
     """What one goal-directed search fixes besides ``pinned``, at most ``limit`` positions (each only to its symbol in
     ``symbols``, where given), so that a node has the goal's values; ``None``, which proves nothing, where it fails."""
     state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)
     solver = Solver(state, rng, Manner((WIDTH,), 0.0, WORK), symbols=symbols)
-    try:
-        if not goal.allowed or not solver.solve(goal, limit):
-            return None
-    except OutOfBudget:
+    if not solves(solver, goal, limit):
         return None
     return {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}
+
+
+def solves(solver: Solver, goal: Goal, limit: int) -> bool:
+    """Whether a search meets a goal by at most so many positions, within its effort."""
+    try:
+        return bool(goal.allowed) and solver.solve(goal, limit)
+    except OutOfBudget:
+        return False

@@ -15,6 +15,7 @@ so a proof counts only after :mod:`restrict.sat.drat_check` has checked it again
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -130,15 +131,13 @@ def tighten(
     deadline = Deadline.after(the_time(time))
     needed: dict[int, tuple[list[str], list[str]]] = {}
     proofs: list[NeverMatters] = []
-    for p in certificate.claim.dependencies:
-        try:
+    with suppress(OutOfTime):
+        for p in certificate.claim.dependencies:
             found = _decide(code, position, p, deadline)
-        except OutOfTime:
-            break
-        if isinstance(found, NeverMatters):
-            proofs.append(found)
-        else:
-            needed[p] = found
+            if isinstance(found, NeverMatters):
+                proofs.append(found)
+            else:
+                needed[p] = found
     for p, (one, two) in needed.items():
         try_dependency(instance, position, p, one, two)
     try_independence(instance, certificate.restriction.tokens(model), position, [proof.position for proof in proofs])
@@ -164,8 +163,7 @@ def _decide(code: Encoding, position: int, p: int, deadline: Deadline) -> NeverM
 
 
 def _label(code: Encoding, position: int, word: Sequence[str]) -> str:
-    index = {symbol: a for a, symbol in enumerate(code.instance.model.alphabet)}
-    return OnDemandRun(code.instance, [index[symbol] for symbol in word]).label(position)
+    return OnDemandRun(code.instance, code.instance.model.symbols(word)).label(position)
 
 
 def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMatters:
@@ -185,20 +183,14 @@ def prove(position: int, clauses: Sequence[Sequence[int]], top: int) -> NeverMat
     return NeverMatters(position, clauses, top, (), None)
 
 
-def write_proofs(proofs: Sequence[NeverMatters], folder: Path) -> list[Path]:
+def write_proofs(proofs: Sequence[NeverMatters], folder: Path) -> None:
     """Write the checked proofs, two files each, to a folder, made where it does not exist; ``UsageError``: it cannot be
     written."""
-    written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for proof in (p for p in proofs if p.verified):
-            stem = folder / f"position-{proof.position}"
-            for path, text in (
-                (stem.with_suffix(".cnf"), dimacs(proof.clauses, proof.top)),
-                (stem.with_suffix(".drat"), "".join(f"{line}\n" for line in proof.lines)),
-            ):
-                write_bytes(path, text.encode("ascii"))
-                written.append(path)
+            stem, lines = folder / f"position-{proof.position}", "".join(f"{line}\n" for line in proof.lines)
+            write_bytes(stem.with_suffix(".cnf"), dimacs(proof.clauses, proof.top).encode("ascii"))
+            write_bytes(stem.with_suffix(".drat"), lines.encode("ascii"))
     except OSError as error:
         raise UsageError(f"{folder}: the proofs cannot be written: {error}") from None
-    return written

@@ -22,14 +22,10 @@ class Checker:
     """Clauses with two watched literals and a trail of literals that hold; ``refuted`` once they contradict."""
 
     def __init__(self, clauses: Iterable[Sequence[int]]) -> None:
-        self.clauses: list[list[int]] = []
-        self.alive: list[bool] = []
-        self.numbers: dict[tuple[int, ...], list[int]] = {}
-        self.watches: dict[int, list[int]] = {}
-        self.true: set[int] = set()
-        self.trail: list[int] = []
-        self.done = 0
-        self.refuted = False
+        self.clauses, self.alive = list[list[int]](), list[bool]()
+        self.numbers, self.watches = dict[tuple[int, ...], list[int]](), dict[int, list[int]]()
+        self.true, self.trail = set[int](), list[int]()
+        self.done, self.refuted = 0, False
         for clause in clauses:
             self.add(clause)
 
@@ -121,11 +117,11 @@ def check_refutation(clauses: Iterable[Sequence[int]], proof: Iterable[str]) -> 
         literals, deletion = _read(line, at)
         if deletion:
             checker.delete(literals)
-            continue
-        if not checker.implies(literals):
+        elif checker.implies(literals):
+            checker.add(literals)
+            lemmas += 1
+        else:
             raise ProofError(f"line {at}: {line.strip()!r} does not follow by unit propagation")
-        checker.add(literals)
-        lemmas += 1
     if not checker.refuted:
         raise ProofError("the proof ends without a contradiction")
     return lemmas

@@ -138,20 +138,16 @@ def _warmed(client: Any, warm: Callable[[], object] | None) -> None:
         ) from None
 
 
-def on_worker(work: Callable[..., Any], *given: Any) -> Any:
-    """What a worker does: one thread for each item, unless the user says otherwise."""
-    os.environ.setdefault("RESTRICT_THREADS", "1")
-    return work(*given)
-
-
 def same(*given: Any) -> tuple[Any, ...]:
     """What all items share, as a task of its own: where its worker is lost Dask makes it again."""
     return given
 
 
 def with_common(work: Callable[..., Any], common: tuple[Any, ...], item: Any) -> Any:
-    """``work`` with its first arguments from one tuple."""
-    return on_worker(work, *common, item)
+    """What a worker does: ``work`` with its first arguments from one tuple, in one thread unless the user says
+    otherwise."""
+    os.environ.setdefault("RESTRICT_THREADS", "1")
+    return work(*common, item)
 
 
 class _Round:

@@ -99,10 +99,8 @@ class _Round:
 
     def __init__(self, pool: Pool, work: Callable[..., Any], items: Sequence[Any], common: tuple[Any, ...]) -> None:
         self.pool, self.work, self.items, self.common = pool, work, items, common
-        self.waiting = deque(range(len(items)))
-        self.suspects: deque[int] = deque()
-        self.losses: Counter[int] = Counter()
-        self.flight: dict[Future[Any], int] = {}
+        self.waiting, self.suspects = deque(range(len(items))), deque[int]()
+        self.losses, self.flight = Counter[int](), dict[Future[Any], int]()
 
     def run(self) -> Generator[tuple[int, Any], None, None]:
         try:

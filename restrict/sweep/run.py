@@ -130,7 +130,8 @@ def recheck_rows(output: Path, engine: Engine, *, fast: bool = False, up_to: int
         raise UsageError(f"{output}: there is no such file of rows")
     rows = list(read_rows(output)[0].values())
     chosen = [row for row in rows if row.get("certificate") and (up_to is None or row["n"] <= up_to)]
-    claims = [_claim(row, output.parent, fast) for row in chosen]
+    folder = output.parent  # absolute paths stay what they are
+    claims = [RowClaim(r, str(folder / r["model_file"]), str(folder / r["certificate"]), fast) for r in chosen]
     wrong = []
     with closing(engine.map(recheck, claims)) as results:
         for number, found in results:
@@ -138,11 +139,6 @@ def recheck_rows(output: Path, engine: Engine, *, fast: bool = False, up_to: int
                 wrong.append((str(chosen[number]["id"]), str(found)))
             engine.step({"ok": found is None, "id": chosen[number]["id"]})
     return Rechecked(len(claims), len(rows) - len(claims), tuple(sorted(wrong)))
-
-
-def _claim(row: Row, folder: Path, fast: bool) -> RowClaim:
-    """The files of a row; absolute paths stay what they are."""
-    return RowClaim(row, str(folder / str(row["model_file"])), str(folder / str(row["certificate"])), fast)
 
 
 def established(found: Rechecked, output: Path) -> None:
