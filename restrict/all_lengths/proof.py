@@ -95,14 +95,14 @@ def _heads(layer: Stage) -> list[dict[str, Any]]:
     width = (layer.before.lab.shape[2], layer.before.lab.shape[0])
     shift, column, room = [0, 0], [0, 0], MOST_BYTES
     out = []
-    for h, look in enumerate(layer.heads):
+    for look, table, *both in layer.heads:
         queries = np.unique(layer.before.column(look.query))
         pairs = np.unique(layer.before.column(look.pair))
         content: dict[str, Any] = {"name": look.name, "queries": queries.tolist(), "pairs": pairs.tolist()}
         boxes: dict[str, int] = {}
-        entries = _Entries(layer, look, layer.tables[h], queries, pairs)
+        entries = _Entries(layer, look, table, queries, pairs)
         tables = {}
-        for side, classes in enumerate((layer.left[h], layer.right[h])):
+        for side, classes in enumerate(both):
             if classes is None:
                 continue
             number = []
