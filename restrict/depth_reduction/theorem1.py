@@ -128,18 +128,15 @@ class BestEverywhere:
 
     def offer(self, found: Everywhere) -> None:
         """Keep an answer if it is the best."""
-        if self.c is None:
-            better = self.found is None or found.worth < self.found.worth
-        elif found.certificate.c > self.c:
+        if self.c is not None and found.certificate.c > self.c:
             if self.nearest is None or found.worth < self.nearest.worth:
                 self.nearest = found
-            return
-        else:
-            free = found.certificate.free
-            better = self.found is None or (free, *(-x for x in found.worth)) > (
-                self.found.certificate.free, *(-x for x in self.found.worth)
-            )  # fmt: skip
-        self.found = found if better else self.found
+        elif self.found is None or self._order(found) < self._order(self.found):
+            self.found = found
+
+    def _order(self, found: Everywhere) -> tuple[int, int, float]:
+        """What is least of the best answer: where c is given, the most free positions come first."""
+        return 0 if self.c is None else -found.certificate.free, *found.worth
 
 
 def certify_all(

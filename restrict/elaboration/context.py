@@ -114,16 +114,12 @@ class Known:
         self._keys.clear()
 
     def _inputs(self, variable: Map | Head, i: int) -> None:
-        places: list[tuple[str | None, Iterable[int]]] = []
+        places: list[tuple[str | None, Iterable[int]]]
         if isinstance(variable, Map):
-            places += [(arg, (i,)) for arg in variable.args]
+            places = [(arg, (i,)) for arg in variable.args]
         else:
-            seen = range(*self.instance.visible(variable, i))
-            places += [
-                (self.instance.query(variable), (i,)),
-                (self.instance.key(variable), seen),
-                (variable.value, seen),
-            ]
+            seen, query = range(*self.instance.visible(variable, i)), self.instance.query(variable)
+            places = [(query, (i,)), (self.instance.key(variable), seen), (variable.value, seen)]
         for name, positions in places:
             for j in positions if name not in (None, "token", "position") else ():
                 self.examine(str(name), j)

@@ -142,22 +142,15 @@ class TheoremBounds:
 
     def document(self) -> dict[str, Any]:
         """Everything exactly, for JSON."""
-        rows = []
-        for step in self.steps:
-            row: dict[str, Any] = {}
-            for name, value in vars(step).items():
-                row[name] = value.document() if isinstance(value, Tower) else str(value) if name != "layer" else value
-            rows.append(row)
-        return {
-            "layers": self.layers,
-            "heads": self.heads,
-            "alphabet": self.alphabet,
-            "fraction": str(self.fraction),
-            "choices": self.choices,
-            "c": self.c.document(),
-            "n0": self.n0.document(),
-            "steps": rows,
-        }
+
+        def shown(value: Tower | Fraction | int | str) -> object:
+            return (
+                value.document() if isinstance(value, Tower) else str(value) if isinstance(value, Fraction) else value
+            )
+
+        names = ("layers", "heads", "alphabet", "fraction", "choices", "c", "n0")
+        out = {name: shown(getattr(self, name)) for name in names}
+        return out | {"steps": [{name: shown(value) for name, value in vars(step).items()} for step in self.steps]}
 
 
 # ---------------------------------------------------------------- the inequalities
