@@ -76,8 +76,6 @@ def test_domains_that_grow_with_n_do_not_mix_up_pairs() -> None:
     language["transitions"] = [[0, 1], [1, 1]]
     content, proof = proof_of(model, {"kind": "recognises", "language": language, "from": 0})
     assert verify(content, to_bytes(proof)).startswith("s VERIFIED")
-    import hashlib
-
     grows = {**value, "domain": "n", "map": "5 if n >= 10 and token == 1 else token"}
     content = dumps({**model, "variables": [grows, head]})
     proof["model"]["sha256"] = hashlib.sha256(content).hexdigest()
