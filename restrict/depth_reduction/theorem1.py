@@ -264,9 +264,8 @@ def _at_share(task: Task, best: BestEverywhere, share: float, method: Method) ->
     while turn == 0 or (task.deadline.moment is not None and not task.deadline.passed):
         best.offer(run(task, (task.seed + turn) % SEEDS))
         assert best.found is not None
-        fixed = len(best.found.certificate.restriction.fixed)
-        task.tell(f"every label depends on at most {best.found.certificate.c} inputs", fixed)
-        turn += 1
+        known, turn = best.found.certificate, turn + 1
+        task.tell(f"every label depends on at most {known.c} inputs", len(known.restriction.fixed))
 
 
 def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
@@ -289,22 +288,21 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
         else:
             high = middle
             missed.append(found)
+
+    def changed(found: Everywhere, rho: Restriction, how: str) -> Everywhere:
+        """With the share and the seed of the turn that the answer comes from."""
+        notes = {note: found.certificate.provenance[note] for note in ("share", "seed")}
+        return _measured(task.noting(**notes), rho, found.method, f"{found.how}{how}", (), found.stages)
+
     for found in sorted(missed, key=lambda one: one.worth):
         rho = found.certificate.restriction
         fixed = repaired(task, collapsed(task.instance, rho, task.deadline.later(GRACE))[-1], c)
         if best.found is None or fixed.free > best.found.certificate.free:
-            best.offer(_measured(_as(task, found), fixed, found.method, f"{found.how}; repaired", (), found.stages))
+            best.offer(changed(found, fixed, "; repaired"))
         if task.deadline.passed:
             break
     if best.found is not None and best.found.how.endswith("repaired"):
-        known = best.found
-        rho = freed(task, known.certificate.restriction, c)
-        best.offer(_measured(_as(task, known), rho, known.method, f"{known.how} and freed", (), known.stages))
-
-
-def _as(task: Task, found: Everywhere) -> Task:
-    """The task with the share and the seed of the turn that an answer comes from."""
-    return task.noting(**{note: found.certificate.provenance[note] for note in ("share", "seed")})
+        best.offer(changed(best.found, freed(task, best.found.certificate.restriction, c), " and freed"))
 
 
 Runner = Callable[[Task, int], Everywhere]

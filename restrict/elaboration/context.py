@@ -104,7 +104,7 @@ class Known:
 
     def forget(self, name: str, i: int) -> None:
         """Take the last statement back."""
-        if self.statements and (self.statements[-1].name, self.statements[-1].i) == (name, i):
+        if self.statements and self.statements[-1][:2] == (name, i):
             self.statements.pop()
             del self.facts[name][i]
             self._keys.pop(name, None)
@@ -198,10 +198,8 @@ class Known:
         """V of a key at all positions, as a row scan takes it."""
         if name not in self._keys:
             self.meter.charge(self.instance.n // 64)
-            if name == "token":
-                self._keys[name] = self.tokens.values()
-            elif name == "position":
-                self._keys[name] = Values.own(self.instance.n)
+            if name in ("token", "position"):
+                self._keys[name] = self.tokens.values() if name == "token" else Values.own(self.instance.n)
             else:
                 known = {i: fact.values for i, fact in self.facts.get(name, {}).items()}
                 self.meter.charge(sum(map(len, known.values())) // 4)

@@ -97,8 +97,8 @@ class Ranking:
         """Up to ``k`` (at least 1, else ``UsageError``) positions of each pair of the ranked transformer; ``None``
         where a list was truncated before its k-th selection. Cost: n / 64 words per pair passed."""
         check_parameters(k=k)
-        parts = [_select(t, h, lists, k) for h, lists in enumerate(self.lists)]
-        return None if any(part is None for part in parts) else _joined(k, [part for part in parts if part is not None])
+        parts = [part for h, lists in enumerate(self.lists) if (part := _select(t, h, lists, k)) is not None]
+        return _joined(k, parts) if len(parts) == len(self.lists) else None
 
 
 def selection(t: CTransformer, k: int) -> Selection:
@@ -125,15 +125,12 @@ def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
 def _joined(k: int, parts: list[Selection]) -> Selection:
     """The selections of all heads, one after the other."""
     none = np.empty(0, np.int64)
-    if not parts:
-        return Selection(k, none, none, none, none, np.empty((2, 0), np.int64), none)
+    parts = [Selection(k, none, none, none, none, np.empty((2, 0), np.int64), none), *parts]
     starts = offsets([p.chosen.shape[1] for p in parts])
-    return Selection(
-        k, np.concatenate([p.head for p in parts]), np.concatenate([p.position for p in parts]),
-        np.concatenate([p.query for p in parts]),
-        np.concatenate([p.ends + start for p, start in zip(parts, starts[:-1], strict=True)]),
-        np.concatenate([p.chosen for p in parts], axis=1), np.concatenate([p.captured for p in parts]),
-    )  # fmt: skip
+    head, position, query = (np.concatenate([getattr(p, n) for p in parts]) for n in ("head", "position", "query"))
+    ends = np.concatenate([p.ends + start for p, start in zip(parts, starts[:-1], strict=True)])
+    chosen, captured = np.concatenate([p.chosen for p in parts], axis=1), np.concatenate([p.captured for p in parts])
+    return Selection(k, head, position, query, ends, chosen, captured)
 
 
 def reads(t: CTransformer, h: int) -> tuple[I64, I64]:
