@@ -110,14 +110,12 @@ def counters(program: OrderOnly) -> Bimachine:
 
 def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[tuple[str, ...], I64]:
     """Label rows with the columns of more maps."""
-    columns = {n: values[:, at] for at, n in enumerate(names)}
+    columns = dict(zip(names, values.T, strict=True))
     for step in steps:
         out = step.rule(*(columns[a] for a in step.args))
         full = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
         columns[step.name] = _inside(step, full, columns.get(WHEN))
-    if not columns:
-        return (), np.zeros((len(values), 0), dtype=np.int64)
-    return tuple(columns), np.stack(list(columns.values()), axis=1)
+    return tuple(columns), np.stack([*columns.values()], axis=1) if columns else values
 
 
 def _inside(step: Step, out: I64, defined: I64 | None) -> I64:

@@ -13,7 +13,7 @@ import numpy as np
 from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, OrderOnly
 from restrict.all_lengths.stages import Built, Stage
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I64
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.base.strictjson import one_line_lists
 from restrict.model.lengths import SEARCHED, least_length, why_not
@@ -112,22 +112,14 @@ def _heads(layer: Stage) -> list[dict[str, Any]]:
                 if text not in boxes and (room := room - len(text)) < 0:
                     raise ResourceLimit(f"a proof would be larger than {MOST_BYTES >> 20} MiB")
                 number.append(boxes.setdefault(text, len(boxes)))
-            start = column[side]
-            vectors = layer.sides[side][2][:, start : start + width[side]]
-            tables[("left", "right")[side]] = _numbers(vectors, shift[side], number)
+            vectors = layer.sides[side][2][:, column[side] : column[side] + width[side]]
+            own = np.where(vectors >= 0, vectors - shift[side], len(number))  # the classes' numbers of this head
+            tables[("left", "right")[side]] = np.array([*number, -1], dtype=np.int64)[own].tolist()
             column[side] += width[side]
             shift[side] += classes.count
         content["boxes"] = [json.loads(b) for b in boxes]
         out.append(content | tables)
     return out
-
-
-def _numbers(vectors: I32, shift: int, number: list[int]) -> list[list[int]]:
-    """Class numbers replaced by box numbers."""
-    table = np.array([*number, -1], dtype=np.int64)
-    inner = np.where(vectors >= 0, vectors - shift, len(number))
-    rows: list[list[int]] = table[inner].tolist()
-    return rows
 
 
 def _boxes(layer: Stage, look: Look, table: Entries, values: tuple[I64, I64]) -> Callable[[Classes], Iterator[Any]]:

@@ -171,16 +171,10 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
     return _forms(reader, variable, expr)
 
 
-def _finite_names(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[str, int]:
-    """The finite variables that an expression mentions, with their sizes."""
-    if isinstance(variable, Map):
-        return {a: reader.sizes[a] for a in variable.args if a in expr.names}
-    roles = {"q": variable.query, "k": variable.key}
-    return {r: reader.sizes[v] for r, v in roles.items() if r in expr.names and v is not None}
-
-
 def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Form]:
-    names = _finite_names(reader, variable, expr)
+    roles: dict[str, str | None] = {"q": variable.query, "k": variable.key} if isinstance(variable, Head) else {}
+    roles |= {arg: arg for arg in variable.args} if isinstance(variable, Map) else {}
+    names = {role: reader.sizes[v] for role, v in roles.items() if role in expr.names and v is not None}
     if prod(names.values()) > MAX_COMBINATIONS:
         raise Declined(f"its rule mixes positions with {prod(names.values())} combinations of values, over the limit")
     out: dict[Expr, Form] = {}

@@ -305,34 +305,27 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
         best.offer(changed(best.found, freed(task, best.found.certificate.restriction, c), " and freed"))
 
 
-Runner = Callable[[Task, int], Everywhere]
-
-
-def _runner(task: Task, share: float, method: Method) -> Runner:
+def _runner(task: Task, share: float, method: Method) -> Callable[[Task, int], Everywhere]:
     """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
     instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
     start = CTransformer.of_model(instance).until(task.deadline.later(GRACE))
-
-    def noted(task: Task, seed: int) -> Task:
-        # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
-        return task.noting(share=str(share), seed=seed)
-
+    # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
+    notes, first = {"share": str(share)}, task.seed
     if method == "lemma":
         from restrict.depth_reduction.lemma.by_lemma import by_lemma
 
-        def by_stages(task: Task, seed: int) -> Everywhere:
+        def run(task: Task, seed: int) -> Everywhere:
             found = by_lemma(task.until(task.deadline.share(SEARCHING)), start, budget, seed)
-            return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
+            told = task.noting(**notes, seed=seed)
+            return _measured(told, found.restriction, "lemma", found.text(), found.fixed, found.layers)
+    else:
+        schedule, known = choose_schedule(task, budget)
 
-        return by_stages
-    schedule, known = choose_schedule(task, budget)
-    first = task.seed
+        def run(task: Task, seed: int) -> Everywhere:
+            found = known if known is not None and seed == first else by_exchange(task, start, schedule, budget, seed)
+            return _told(task.noting(**notes, seed=seed), found.stages, "exchange", found.text(), found.fixed, ())
 
-    def by_lists(task: Task, seed: int) -> Everywhere:
-        found = known if known is not None and seed == first else by_exchange(task, start, schedule, budget, seed)
-        return _told(noted(task, seed), found.stages, "exchange", found.text(), found.fixed, ())
-
-    return by_lists
+    return run
 
 
 def _measured(

@@ -113,9 +113,7 @@ class Shown:
     def keep(self, part: Part) -> set[tuple[str, int]]:
         """Leave out what is not needed; the nodes of which something has to be known from above."""
         assert part.known is not None
-        goals: set[Node] = set()
-        for kid in part.kids:
-            goals |= self.keep(kid)
+        goals = set[Node]().union(*map(self.keep, part.kids))
         if not part.kids:
             goals = {(self.output, i) for i, said in part.labels.items() if self.worth_stating(said)}
             goals |= {(self.output, i) for i in self.targets if self.certificate.position is not None}

@@ -54,10 +54,8 @@ class Known:
         """D of a node. ``name``: ``"token"``, ``"position"`` or a variable."""
         if self.blind:
             return None
-        if name == "token":
-            return mask_of(self.tokens.free(np.array([i])))
-        if name == "position":
-            return 0
+        if name in ("token", "position"):
+            return self.union(name, np.array([i]))
         if self.fact(name, i) is None and self.instance.domains[name] == 1:
             self.examine(name, i)
         fact = self.fact(name, i)
