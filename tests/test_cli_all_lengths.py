@@ -95,12 +95,16 @@ def test_labels_that_differ_are_shown_where(tmp_path: Path, shell: Shell) -> Non
 
 
 def test_nothing_is_said_of_lengths_at_which_the_model_is_not_defined(tmp_path: Path, shell: Shell) -> None:
-    even = str(tmp_path / "even.json")
-    document = json.loads((INSTANCES / "contains-one.json").read_text()) | {"when": "n % 2 == 0"}
-    Path(even).write_text(json.dumps(document))
+    even, plain = str(tmp_path / "even.json"), str(INSTANCES / "contains-one.json")
+    Path(even).write_text(json.dumps(json.loads(Path(plain).read_text()) | {"when": "n % 2 == 0"}))
     some = "regex[01]:(0|1)*1(0|1)*"
     assert "at every n >= 1 at which it is defined\n" in shell.good("verify", even, "-L", some)
     assert "at every n >= 1 at which both are defined\n" in shell.good("verify", even, "--equals", even)
+    once = "not compared, as exactly one of them is defined: from 1 on: n = 1 mod 2"
+    assert once in shell.good("verify", plain, "--equals", even)
+    alone = json.loads(shell.good("verify", even, "--equals", plain, "--json"))["defined_once"]
+    assert alone == {"early": [], "cycle": [0, 1]}
+    assert "defined" not in shell.good("verify", plain, "--equals", plain)
     assert "at every n >= 1 at which it is defined by\n" in shell.good("certify", even, "--all-lengths")
     assert "at every length at which it is defined (" in shell("refute", even, "-L", some, "--all-lengths").err
     without = "  not defined, and nothing is said (a cost is 0): from 1 on: n = 1 mod 2\n"
@@ -109,4 +113,4 @@ def test_nothing_is_said_of_lengths_at_which_the_model_is_not_defined(tmp_path: 
     assert without in shell.good(*cost, "-n", 4)
     assert json.loads(shell.good(*cost, "--json"))["undefined"]["cycle"] == [0, 1]
     assert shell(*cost, "-n", 3).code == 4
-    assert "defined" not in shell.good("verify", str(INSTANCES / "contains-one.json"), "-L", some)
+    assert "defined" not in shell.good("verify", plain, "-L", some)

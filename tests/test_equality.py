@@ -12,7 +12,6 @@ import restrict
 from restrict.all_lengths.equality import common
 from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.proof import spoken_of
-from restrict.cli.main import _run
 from restrict.model.fileformat import loads
 from tests import documents
 from tests.marks import heavy_after, rows_after
@@ -134,21 +133,6 @@ def test_the_common_machine_says_what_either_says() -> None:
         word = tuple(rng.choice(["a", "b"], int(rng.integers(0, 14))))
         one, two = (m.run(word) for m in found)
         assert both.run(word) == (two or one or UNDEFINED)
-
-
-def test_the_command_says_at_which_lengths_one_is_defined_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plain, even = str(INSTANCES / "brasp-ab-star.json"), str(tmp_path / "even.json")
-    Path(even).write_bytes(model_of("brasp-ab-star", "n % 2 == 0").content or b"")
-    assert _run(["verify", plain, "--equals", even]) == 0
-    out = capsys.readouterr().out
-    assert "at every n >= 1 at which both are defined" in out
-    assert "not compared, as exactly one of them is defined: from 1 on: n = 1 mod 2" in out
-    assert _run(["verify", even, "--equals", plain, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["defined_once"] == {"early": [], "cycle": [0, 1]}
-    assert _run(["verify", plain, "--equals", plain]) == 0
-    assert "defined" not in capsys.readouterr().out
 
 
 def test_a_proof_is_read_at_a_length_that_its_claim_is_about() -> None:
