@@ -82,12 +82,6 @@ class Ranking:
     lists: tuple[Lists, ...]
     limit: int
 
-    @staticmethod
-    def of(t: CTransformer, limit: int = 0) -> "Ranking":
-        """Score all pairs, keeping at most ``limit`` of a row (0: down to the floor). Cost: one score per pair,
-        position and key value. ``ResourceLimit``: too many pairs in all."""
-        return Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
-
     def under(self, t: CTransformer) -> "Ranking":
         """The ranking under a refinement of the restriction; no score is computed. Cost: the pairs kept."""
         found = (lists.under(*t.read(head)) for head, lists in zip(t.heads, self.lists, strict=True))
@@ -110,12 +104,13 @@ def selection(t: CTransformer, k: int) -> Selection:
 
 
 def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
-    """:func:`selection`, with its ranking, long enough for k selections of each pair; its errors."""
+    """:func:`selection`, with its ranking, long enough for k selections of each pair; its errors. ``ResourceLimit``:
+    too many pairs in all."""
     check_parameters(k=k)
     widest = max((int(t.base[key].sizes.max()) for head in t.heads if (key := t.instance.key(head))), default=1)
     limit = max(64, widest * (k + 8)) if t.n > 500 else 0
     while True:
-        ranking = Ranking.of(t, limit)
+        ranking = Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
         found = ranking.select(t, k)
         if found is not None:
             return ranking, found
