@@ -80,19 +80,20 @@ class Sets:
         self.good = frozenset(q for q, name in enumerate(automaton.said) if name in (label, UNDEFINED))
         self.spoken = frozenset(q for q, name in enumerate(automaton.said) if name != UNDEFINED)
         self.start: Set = frozenset([0])
-        self.met, self.rows, self.edges = {self.start}, automaton.delta.tolist(), dict[Set, list[Set]]()
+        self.met, self.edges = {self.start: self.start}, dict[Set, list[Set]]()
+        self.columns = automaton.delta.T.tolist()
 
     def meet(self, states: Set) -> Set:
-        """A set, counted."""
-        self.met.add(states)
+        """A set, counted: always the same object, which is found again without its elements being compared."""
+        found = self.met.setdefault(states, states)
         if len(self.met) > MAX_SETS:
             raise ResourceLimit(f"more than {MAX_SETS} sets of states; the forcing cost is not known")
-        return states
+        return found
 
     def after(self, states: Set) -> list[Set]:
         """The sets after a free position, and after each symbol."""
         if states not in self.edges:
-            single = [frozenset(self.rows[q][x] for q in states) for x in range(len(self.automaton.alphabet))]
+            single = [frozenset(map(column.__getitem__, states)) for column in self.columns]
             self.edges[states] = [self.meet(s) for s in (frozenset().union(*single), *single)]
         return self.edges[states]
 
