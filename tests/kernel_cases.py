@@ -1,9 +1,8 @@
 """Random pairs of a program and a proof for the kernel, and mutants of proofs."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from numpy.random import Generator
@@ -93,7 +92,7 @@ def refutation_pair(rng: Generator) -> Pair:
 def new_verdict(pair: Pair) -> tuple[str | int, Elaborated | None]:
     """The kernel's line, or the exit code; and what was elaborated."""
     try:
-        found = Elaboration(*pair.bytes, folder=Path(), model_name="model", certificate_name="certificate")
+        found = Elaboration(*pair.bytes)
         return found.check(), found.made
     except RestrictError as error:
         return error.exit_code, None
@@ -105,8 +104,13 @@ def kernel_verdict(program: bytes, proof: bytes, limit: int = LIMIT) -> str | in
         found = check(program, proof, (Place("program"), Place("proof")), Meter(limit)).found
     except Reject as reject:
         return reject.code
-    assert found is not None
     return found.text
+
+
+def about(program: str, lines: Iterable[str]) -> tuple[bytes, bytes]:
+    """A program, and a proof about it of these lines."""
+    text = program.encode()
+    return text, "".join(f"{line}\n" for line in (f"restrict-kernel/1 {sha256(text).hexdigest()}", *lines)).encode()
 
 
 # ---------------------------------------------------------------- mutants
@@ -258,12 +262,14 @@ def found_by_the_engine(rng: Generator, model: Document, n: int, kind: str) -> D
     found: Any
     if kind == "refutation":
         found = refute(program, LANGUAGES[int(rng.integers(len(LANGUAGES)))], n, seed=seed)
-        found = found if isinstance(found, Refutation) else None
+        if not isinstance(found, Refutation):
+            return None
     elif kind == "lower-bound":
-        bound = lower_bound(program, n, seed=seed, time=1).bound
-        found = bound if has_claim(bound) else None
+        found = lower_bound(program, n, seed=seed, time=1).bound
+        if not has_claim(found):
+            return None
     elif kind == "searched":
         found = certify(program, n, c=int(rng.integers(3)), seed=seed)
     else:
         found = certify(program, n, target="all", seed=seed)
-    return None if found is None else dict(json.loads(found.to_bytes()))
+    return dict(json.loads(found.to_bytes()))

@@ -88,8 +88,6 @@ class Other:
 
     def verdict(self, trial: Trial, folder: Path, limit: int = LIMIT) -> Verdict:
         """Its line or exit code."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         pickle.dump((trial.model, trial.proof, str(folder), limit), self.process.stdin)
         self.process.stdin.flush()
         found: Verdict = pickle.load(self.process.stdout)
@@ -97,7 +95,6 @@ class Other:
 
     def close(self) -> None:
         """The process ends with its input."""
-        assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
 
@@ -107,10 +104,7 @@ def elaborated(trial: Trial, folder: Path, limit: int = LIMIT) -> tuple[Verdict,
     made: Elaborated | None = None
     try:
         with within(SECONDS):
-            found = Elaboration(
-                trial.model, trial.proof, folder=folder, model_name="model", certificate_name="certificate",
-                limit=limit,
-            )  # fmt: skip
+            found = Elaboration(trial.model, trial.proof, folder, limit=limit)
             made = found.made
             return found.check(), made
     except RestrictError as error:
@@ -191,8 +185,6 @@ class VerifiedPairs:
         """Its line or exit code; what ends the process, or takes too long, is a crash."""
         if self.process is None:
             self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(b"%d %d %d\n%b%b" % (limit, len(program), len(proof), program, proof))
         self.process.stdin.flush()
         ready, _, _ = select.select([self.process.stdout], [], [], 10 * SECONDS)

@@ -5,7 +5,7 @@ with the model itself on all short words; truth is decided by walking words, pai
 lengths at which the small automata of the tests have repeated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -140,18 +140,28 @@ def differs_claim(rng: Generator, subject: Subject, first: int) -> Document | No
 OTHERS = ("majority", "anbn", "palindromes", "dyck", "shuffle-dyck")
 
 
-def other_language_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
-    """A shortest difference from a language with a stack or counters."""
+def other_language(rng: Generator, subject: Subject, bounded: float) -> Document:
+    """A language with a stack or counters; with this probability brackets have a depth."""
     name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
     language: Document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
-    if name == "dyck" and rng.random() < 0.5:
+    if name == "dyck" and rng.random() < bounded:
         language["depth"] = int(rng.integers(1, 3))
-    for n in range(max(first, 1, subject.markers), EVERY + 4):
-        for word in product(alphabet, repeat=n - subject.markers):
-            said = subject.moore.run(word)
-            if said and (said == "accept") != member(language, list(word)):
-                claim: Document = {"kind": "differs", "language": language, "word": list(word)}
-                return claim | {"from": first, "shortest": 1}
+    return language
+
+
+def words_of(subject: Subject, first: int, stop: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """All words of the lengths from ``first`` on below ``stop``, markers counted, each with its length."""
+    for n in range(max(1, subject.markers, first), stop):
+        yield from ((n, word) for word in product(subject.model.alphabet, repeat=n - subject.markers))
+
+
+def other_language_claim(rng: Generator, subject: Subject, first: int) -> Document | None:
+    """A shortest difference from a language with a stack or counters."""
+    language = other_language(rng, subject, 0.5)
+    for _, word in words_of(subject, first, EVERY + 4):
+        said = subject.moore.run(word)
+        if said and (said == "accept") != member(language, list(word)):
+            return {"kind": "differs", "language": language, "word": list(word), "from": first, "shortest": 1}
     return None
 
 
@@ -160,10 +170,7 @@ def lengths_claim(rng: Generator, subject: Subject, first: int) -> Document | No
     if rng.random() < 0.3 or len(subject.model.alphabet) != 2:
         document = dfa_document(random_language(rng, subject.model.alphabet))
     else:
-        name, alphabet = OTHERS[int(rng.integers(len(OTHERS)))], list(subject.model.alphabet)
-        document = {"name": name, "alphabet": alphabet if rng.random() < 0.5 else alphabet[::-1]}
-        if name == "dyck" and rng.random() < 0.3:
-            document["depth"] = int(rng.integers(1, 3))
+        document = other_language(rng, subject, 0.3)
     wrong = equations_of(moore(subject.built, merging=False), document)
     settled, turn = settled_pair(wrong)
     least, most = (possible_lengths(wrong, settled, turn, subject.markers, side).document() for side in (0, 1))
@@ -202,14 +209,12 @@ def deviates_claim(rng: Generator, subject: Subject, first: int) -> Document | N
             if label >= 0 and rng.random() < 0.5:
                 row[at] = int(rng.integers(len(machine["labels"])))
     low = 0 if subject.every else first
-    for n in range(max(1, subject.markers, low), EVERY + 2):
-        for word in product(subject.model.alphabet, repeat=n - subject.markers):
-            for position in range(n) if subject.every else (None,):
-                claim: Document = {"kind": "deviates", "machine": machine, "word": list(word), "from": low}
-                claim |= {"shortest": 1}
-                claim |= {} if position is None else {"position": position}
-                if truth(subject, claim):
-                    return claim
+    for n, word in words_of(subject, low, EVERY + 2):
+        for position in range(n) if subject.every else (None,):
+            claim: Document = {"kind": "deviates", "machine": machine, "word": list(word), "from": low, "shortest": 1}
+            claim |= {} if position is None else {"position": position}
+            if truth(subject, claim):
+                return claim
     return None
 
 
@@ -238,7 +243,6 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
         return agree_everywhere(subject, claim, EVERY if most is None else min(most, EVERY))
     todo: list[tuple[int, tuple[str, ...], int]] = [(0, (), subject.markers)]
     document = claim.get("language", claim.get("machine"))
-    assert document is not None
     if "transitions" not in document:
         return agree_on_short(subject, claim, most)
     seen = set()
@@ -247,9 +251,9 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
         at = document.get("start", 0)
         for a in word:
             at = document["transitions"][at][document["alphabet"].index(a)]
-        if (state, at, min(n, first)) in seen:
+        if (here := (state, at, min(n, first))) in seen:
             continue
-        seen.add((state, at, min(n, first)))
+        seen.add(here)
         if most is not None and n > most:
             return True
         said = subject.moore.labels[int(subject.moore.label[state])]
@@ -262,11 +266,13 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
 
 def agree_on_short(subject: Subject, claim: Document, most: int | None) -> bool:
     """All words, one by one; a language that is not regular is never recognised at all lengths."""
-    for n in range(max(claim["from"], 1, subject.markers), (most if most is not None else EVERY + 4) + 1):
-        for word in product(subject.moore.alphabet, repeat=n - subject.markers):
-            if subject.moore.run(word) not in ("", other_label(subject.document, claim, word, -1)):
-                return False
-    return most is not None
+    words = words_of(subject, claim["from"], (most if most is not None else EVERY + 4) + 1)
+    return most is not None and all(agrees_at_the_end(subject, claim, word) for _, word in words)
+
+
+def agrees_at_the_end(subject: Subject, claim: Document, word: tuple[str, ...]) -> bool:
+    """Whether the model says of a word what the language or machine of a claim does, or nothing."""
+    return subject.moore.run(word) in ("", other_label(subject.document, claim, word, -1))
 
 
 def labels_at(subject: Subject, claim: Document, word: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -277,11 +283,8 @@ def labels_at(subject: Subject, claim: Document, word: tuple[str, ...]) -> list[
 
 def agree_everywhere(subject: Subject, claim: Document, most: int) -> bool:
     """All words of at most ``most`` positions."""
-    for n in range(max(1, subject.markers), most + 1):
-        for word in product(subject.model.alphabet, repeat=n - subject.markers):
-            if any(ours not in ("", theirs) for ours, theirs in labels_at(subject, claim, word)):
-                return False
-    return True
+    pairs = (pair for _, word in words_of(subject, 1, most + 1) for pair in labels_at(subject, claim, word))
+    return all(ours in ("", theirs) for ours, theirs in pairs)
 
 
 def true_difference(subject: Subject, claim: Document) -> bool:
@@ -330,11 +333,7 @@ def true_forcing(subject: Subject, claim: Document) -> bool:
 def true_lengths(subject: Subject, claim: Document) -> bool:
     """Word by word, up to a length."""
     for n in range(FAR + subject.markers):
-        words = product(subject.moore.alphabet, repeat=max(n - subject.markers, 0)) if n >= subject.markers else []
-        pairs = (
-            ((subject.moore.run(word), other_label(subject.document, claim, word, -1)) for word in words) if n else ()
-        )
-        wrong = any(said not in ("", other) for said, other in pairs)
+        wrong = not all(agrees_at_the_end(subject, claim, word) for _, word in words_of(subject, n, n + 1))
         if has(claim["least"], n) > wrong or wrong > has(claim["most"], n):
             return False
     return True

@@ -43,10 +43,10 @@ TRIES = 4
 def entries(built: Built) -> int:
     """About how many entries the boxes of a proof have before equal ones become one."""
     return sum(
-        len(classes.members) * layer.tables[at].rank.shape[0]
+        len(classes.members) * head.table.rank.shape[0]
         for layer in built.layers
-        for side in (layer.left, layer.right)
-        for at, classes in enumerate(side)
+        for head in layer.heads
+        for classes in (head.left, head.right)
         if classes is not None
     )
 

@@ -7,7 +7,8 @@ says which statements are false. Files are assumed to be well-formed.
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Word = tuple[int, ...]
@@ -23,46 +24,29 @@ def mixing(a: int, b: int) -> int:
     return x ^ (x >> 32)
 
 
+BINARY: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv, "%": operator.mod,
+    "<": operator.lt, "=": operator.eq, "&": min, "|": max, "m": mixing,
+}  # fmt: skip
+
+
 def evaluate(words: Sequence[str], registers: list[int], tensors: Sequence[Sequence[int]]) -> int:
     """The result of straight-line code."""
     at = 0
     while at < len(words):
         sign, rest = words[at], [int(word) for word in words[at + 1 : at + 4] if word.lstrip("-").isdigit()]
         known = [registers[number] if 0 <= number < len(registers) else 0 for number in rest]
-        if sign == "c":
-            value, width = rest[0], 1
-        elif sign == "t":
-            value, width = tensors[rest[0]][known[1]], 2
-        elif sign in ("r", "h"):
-            value, width = math.isqrt(known[0]) if sign == "r" else known[0] // 2, 1
-        elif sign == "?":
-            value, width = known[1] if known[0] != 0 else known[2], 3
-        else:
-            a, b = known[:2]
-            width = 2
-            match sign:
-                case "+":
-                    value = a + b
-                case "-":
-                    value = a - b
-                case "*":
-                    value = a * b
-                case "/":
-                    value = a // b
-                case "%":
-                    value = a % b
-                case "<":
-                    value = int(a < b)
-                case "=":
-                    value = int(a == b)
-                case "&":
-                    value = min(a, b)
-                case "|":
-                    value = max(a, b)
-                case "m":
-                    value = mixing(a, b)
-                case _:
-                    raise ValueError(f"no operation: {sign}")
+        match sign:
+            case "c":
+                value, width = rest[0], 1
+            case "t":
+                value, width = tensors[rest[0]][known[1]], 2
+            case "r" | "h":
+                value, width = math.isqrt(known[0]) if sign == "r" else known[0] // 2, 1
+            case "?":
+                value, width = known[1] if known[0] != 0 else known[2], 3
+            case _:
+                value, width = int(BINARY[sign](*known[:2])), 2
         registers.append(value)
         at += 1 + width
     return registers[-1]
@@ -179,25 +163,20 @@ class Statements:
         """On no word is a pair outside of the runs as good as the bar."""
         line = self.machine.lines[h - 2]
         key, mask, left = int(line[3]), int(line[5]), int(line[6])
-        bar = s, -p if left else p
-        for values in self.oracle.runs.values():
-            for j in set(self.machine.visible(mask, i)) - self.runs[r]:
-                score = self.machine.score(line, i, u, j, 0 if key < 0 else values[key][j])
-                if (score, -j if left else j) >= bar:
-                    return False
-        return True
+        bar, outside = (s, -p if left else p), set(self.machine.visible(mask, i)) - self.runs[r]
+        return all(
+            (self.machine.score(line, i, u, j, 0 if key < 0 else values[key][j]), -j if left else j) < bar
+            for values in self.oracle.runs.values()
+            for j in outside
+        )
 
     def box(self, c: int, *triples: int) -> None:
         """A context."""
         cells = dict(self.contexts[c][0]) if c >= 0 else {}
-        mine = {
-            j: self.sets[s]
-            for a, b, s in zip(triples[::3], triples[1::3], triples[2::3], strict=True)
-            for j in range(a, b)
-        }
-        words = [
-            x for x in (self.contexts[c][1] if c >= 0 else self.oracle.runs) if all(x[j] in a for j, a in mine.items())
-        ]
+        runs = zip(triples[::3], triples[1::3], triples[2::3], strict=True)
+        mine = {j: self.sets[s] for a, b, s in runs for j in range(a, b)}
+        above = self.contexts[c][1] if c >= 0 else self.oracle.runs
+        words = [x for x in above if all(x[j] in a for j, a in mine.items())]
         self.contexts.append(({**cells, **mine}, words))
 
     def fact(self, c: int, v: int, i: int, s: int, r: int) -> bool:

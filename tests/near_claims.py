@@ -95,6 +95,12 @@ def thresholds(values: Array, states: Array) -> list[tuple[float, bool, int]]:
     return [(x, low, q) for x, low, q in ends if not any(a <= x <= b for p, (a, b) in ranges.items() if p != q)]
 
 
+def sides(rng: np.random.Generator, values: Array, end: float, low: bool) -> tuple[float, list[float]]:
+    """How far from an end of the values the bias is moved, and where it is then: right, and wrong."""
+    slack = (float(np.ptp(values)) + 1e-3 * (1 + float(np.abs(values).max()))) * 10 ** -rng.uniform(0, 5)
+    return slack, [end - slack, end + slack] if low else [end + slack, end - slack]
+
+
 def near(rng: np.random.Generator, model: Trained, most: int = 16, far: int = 200) -> Near | None:
     """A claim about every length that is nearly false; ``None`` where the draw gives none."""
     delta, accept = automaton(rng, len(model.symbols))
@@ -114,8 +120,7 @@ def near(rng: np.random.Generator, model: Trained, most: int = 16, far: int = 20
     if not (ends := thresholds(values, states) if len(values) else []):
         return None
     end, low, state = ends[int(rng.integers(len(ends)))]
-    slack = (float(np.ptp(values)) + 1e-3 * (1 + float(np.abs(values).max()))) * 10 ** -rng.uniform(0, 5)
-    cut = [end - slack, end + slack] if low else [end + slack, end - slack]
+    slack, cut = sides(rng, values, end, low)
     above = {int(q): bool(values[states == q].mean() > end) for q in set(states.tolist())} | {state: low}
     yes, other = frozenset(labels[:1]), frozenset(labels[1:])
     want = tuple(yes if above.get(q, True) else other for q in range(len(delta)))
@@ -159,8 +164,7 @@ def held(rng: np.random.Generator, model: Trained, n: int) -> Held | None:
     values = said[:, labels[0]] - (said[:, labels[1]] if greatest else 0)
     low = bool(rng.random() < 0.5)
     end = float(values.min() if low else values.max())
-    slack = (float(np.ptp(values)) + 1e-3 * (1 + float(np.abs(values).max()))) * 10 ** -rng.uniform(0, 5)
-    cut = [end - slack, end + slack] if low else [end + slack, end - slack]
+    slack, cut = sides(rng, values, end, low)
     right, wrong = (biased(model, labels[0], -x) for x in cut)
     return Held(right, wrong, decision, n, fixed, inputs, slack)
 

@@ -19,6 +19,7 @@ import pytest
 from restrict.checker import main as checker
 from restrict.checker.account import MEMORY, Meter, Place, Reject
 from restrict.checker.costs import Costs
+from tests import documents, wrong_ways
 from tests import trusted as check
 from tests.clock import within
 from tests.documents import changed
@@ -101,11 +102,8 @@ def peak() -> int:
 
 # ---------------------------------------------------------------- proofs for all lengths
 
-COPY = {"name": "h", "kind": "head", "value": "token", "score": "0", "ties": "right"}
-LAST = {
-    "format": "restrict-model/1", "name": "last", "alphabet": ["a", "b"], "variables": [COPY],
-    "output": {"variable": "h", "position": "last", "accept": [1]},
-}  # fmt: skip
+COPY = documents.head("h", "0", ties="right")
+LAST = documents.model(COPY, alphabet="ab", position="last", accept=[1], name="last")
 """Copies the last symbol."""
 HEAD = {"name": "h", "queries": [0], "pairs": [0, 1], "boxes": [[[-1]], [[-1, 0, 1]]], "left": [[0], [1]]}
 """What its proof says of the head."""
@@ -154,19 +152,17 @@ def first_head(queries: int, pairs: int) -> Document:
     return {"heads.0.queries": list(range(queries)), "heads.0.pairs": list(range(pairs)), "heads.0.boxes": boxes}
 
 
-def cycling(symbols: list[str], period: int) -> Document:
+def cycling(period: int) -> Document:
     """A complete automaton that counts letters modulo a number."""
-    moves = [[(q + 1) % period] * len(symbols) for q in range(period)]
-    language = {"format": "restrict-dfa/1", "alphabet": symbols, "start": 0, "accept": [0], "transitions": moves}
-    return language
+    return wrong_ways.automaton([[(q + 1) % period] * 2 for q in range(period)], [0])
 
 
 def wide(domain: int) -> Document:
     """A variable of so many values."""
-    return {"name": "w", "kind": "map", "args": ["token"], "domain": domain, "map": "token"}
+    return documents.map_("w", ["token"], domain, "token")
 
 
-def scoring(score: str, *before: Document, **head: str) -> Document:
+def scoring(score: Any, *before: Document, **head: str) -> Document:
     """`LAST` with another head, after other variables."""
     return {**LAST, "variables": [*before, {**COPY, "score": score, **head}]}
 
@@ -263,12 +259,10 @@ def maps_of_many_arguments() -> Trial:
     names = [f"a{at}" for at in range(256)]
     rules = [(name, names[:at], "0") for at, name in enumerate(names)]
     sum_ = long_sum("_", 256).replace("_", "{}").format(*names)
-    maps = [{"name": name, "kind": "map", "args": args, "domain": 1, "map": rule}
-            for name, args, rule in [*rules, ("all", names, sum_)]]  # fmt: skip
+    maps = [documents.map_(name, args, 1, rule) for name, args, rule in [*rules, ("all", names, sum_)]]
     whole = side(17) | {"base": list(range(17))}
     changes = {"left": whole, "right": whole, "keep": ["h@pair", "all"], "labels": [[0, 0], [1, 0]]}
-    model = {**LAST, "variables": [*maps, COPY], "output": {**LAST["output"], "variable": "h"}}
-    return with_layer(changes, at=0, model=model, threshold=16, period=1)
+    return with_layer(changes, at=0, model=scoring("0", *maps), threshold=16, period=1)
 
 
 @shape
@@ -315,17 +309,17 @@ def lengths(language: Document, settled: int, turn: int, early: list[int]) -> Tr
 MILLION = ["a", "b"] * 500_000
 DYCK = {"name": "dyck", "alphabet": ["a", "b"]}
 SHAPES |= {
-    "a word of a million symbols": lambda: differs(cycling(["a", "b"], 2), MILLION),
-    "a word of a million symbols and none shorter": lambda: differs(cycling(["a", "b"], 5), MILLION, 1_000_000, 1),
+    "a word of a million symbols": lambda: differs(cycling(2), MILLION),
+    "a word of a million symbols and none shorter": lambda: differs(cycling(5), MILLION, 1_000_000, 1),
     "a word of a million symbols that deviates": lambda: proof(
         {"kind": "deviates", "machine": machine(["accept"], [[0, 0]]), "word": ["a"] * 1_000_000, "from": 1,
          "shortest": 0}
     ),
-    "an automaton of many states": lambda: agrees(cycling(["a", "b"], 200_000), 0),
-    "agreement from a million on": lambda: agrees(cycling(["a", "b"], 3), 1_000_000),
+    "an automaton of many states": lambda: agrees(cycling(200_000), 0),
+    "agreement from a million on": lambda: agrees(cycling(3), 1_000_000),
     "a machine of many states": lambda: proof(
         {"kind": "computes", "from": 1,
-         "machine": machine(["accept", "reject"], cycling(["a", "b"], 200_000)["transitions"])}
+         "machine": machine(["accept", "reject"], cycling(200_000)["transitions"])}
     ),
     "palindromes that agree for long": lambda: differs(
         {"name": "palindromes", "alphabet": ["a", "b"]}, ["a"] * 40 + ["b"], 35, 1
@@ -333,7 +327,7 @@ SHAPES |= {
     "costs of a long list": lambda: costs([-1] + [1] * 99_999, 100_000, 1),
     "costs of a long turn": lambda: costs([-1, 1], 2, 40_000),
     "lengths that settle late": lambda: lengths(DYCK, 20_000, 7, [0, 1]),
-    "lengths of an automaton of many states": lambda: lengths(cycling(["a", "b"], 3000), 0, 3000, []),
+    "lengths of an automaton of many states": lambda: lengths(cycling(3000), 0, 3000, []),
     "lengths of a deep language": lambda: lengths({**DYCK, "depth": 1 << 40}, 5, 2, []),
     "sets of lengths with long lists": lambda: lengths(
         {"name": "majority", "alphabet": ["a", "b"]}, 5, 2, [0, 1] * 200_000
@@ -346,22 +340,18 @@ SHAPES |= {
 
 def certificate(n: int) -> Document:
     """What `LAST` depends on."""
-    claim = {"free": n, "c": 1, "dependencies": [[n - 1, 1]], "values": [0, 1]}
-    found = {"format": "restrict-certificate/1", "model": {"name": "last"}, "n": n, "target": "last", "fixed": []}
-    return found | {"cone": {"h": [[n - 1, 1]]}, "claim": claim}
+    return wrong_ways.certificate(n, cone={"h": [[n - 1, 1]]})
 
 
 def refutation(n: int, language: Document, **more: Any) -> Trial:
     """Two words that differ at the start only, letter by letter."""
-    words = [[[at, 1, "ab"[at % 3 == 0 and at > first]] for at in range(n)] for first in (-1, 0)]
-    found = {"format": "restrict-refutation/1", "certificate": certificate(n), "language": language}
-    return sealed(LAST, found | {"member": words[0], "nonmember": words[1]} | more)
+    words = ["".join("ab"[at % 3 == 0 and at > first] for at in range(n)) for first in (-1, 0)]
+    return sealed(LAST, wrong_ways.refutation(certificate(n), *words, language, **more))
 
 
 def bound(n: int, boxes: list[Document], **labels: int) -> Trial:
     """A lower bound for `LAST`."""
-    found = {"format": "restrict-lower-bound/1", "model": {"name": "last"}, "n": n, "target": "last"}
-    return sealed(LAST, found | {"boxes": boxes, "claim": {"labels": labels}})
+    return sealed(LAST, wrong_ways.bound(n, boxes, **labels))
 
 
 def single_boxes(count: int, cone: Document) -> list[Document]:
@@ -382,14 +372,13 @@ def a_dot_product_behind_many_tables() -> Trial:
         return {"dot": {role: {"axes": ["dim"], "values": [1] * dim} for role in ("query", "key")}}
 
     heads = [{**COPY, "name": f"h{at}", "score": product(1)} for at in range(3000)]
-    model = {**LAST, "variables": [*heads, {**COPY, "score": product(50_000)}]}
-    return sealed(model, certificate(2))
+    return sealed(scoring(product(50_000), *heads), certificate(2))
 
 
 SHAPES |= {
     "two words of many runs": lambda: refutation(100_000, {"name": "parity", "alphabet": ["b", "a"]}),
-    "errors over many states": lambda: refutation(3_000, cycling(["a", "b"], 300), errors="1"),
-    "errors of many digits": lambda: refutation(3_000, cycling(["a", "b"], 2), errors="f" * 100_000),
+    "errors over many states": lambda: refutation(3_000, cycling(300), errors="1"),
+    "errors of many digits": lambda: refutation(3_000, cycling(2), errors="f" * 100_000),
     "many boxes of a bound": lambda: bound(20_001, single_boxes(20_000, {}), accept=3),
     "a box of many positions": lambda: one_box(10_000),
     "a box of hundreds of thousands of positions": lambda: one_box(400_000),

@@ -1,6 +1,5 @@
 """The account of work in proofs for the kernel, which anyone may write: as tests/test_account.py."""
 
-import hashlib
 import tracemalloc
 from collections.abc import Callable
 
@@ -10,18 +9,17 @@ from restrict.checker.account import Meter, Place
 from restrict.checker.normal_form import BLOCK, Program, lines
 from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in
+from tests.kernel_cases import about
 from tests.test_account import by_limit, keeps_the_contract
 
 SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)
 
 
-def kernel(program: list[str], lines: list[str], n: int = 4, symbols: int = 2) -> Trial:
+def kernel(program: list[str], lines: list[str], n: int = 4) -> Trial:
     """A program and a proof about it; the label map reads the last variable."""
-    text = [f"restrict-program/1 {n} {symbols} 0 0 {len(program) + 1}", *program, f"map 2 1 {len(program) + 1} c 0"]
-    content = "".join(f"{line}\n" for line in text).encode()
-    digest = hashlib.sha256(content).hexdigest()
-    return Trial(content, "".join(f"{line}\n" for line in [f"restrict-kernel/1 {digest}", *lines]).encode())
+    text = [f"restrict-program/1 {n} 2 0 0 {len(program) + 1}", *program, f"map 2 1 {len(program) + 1} c 0"]
+    return Trial(*about("".join(f"{line}\n" for line in text), lines))
 
 
 def boxes(count: int) -> list[str]:
@@ -99,9 +97,8 @@ def runs_that_are_compared_for_each_position() -> Trial:
 @shape
 def labels_of_which_nothing_is_known() -> Trial:
     """Whether a box has one of two labels does not depend on how many values the label may have."""
-    model = b"restrict-program/1 2 2 0 0 2\nmap 4611686018427387904 1 0\nmap 4611686018427387904 1 2\n"
-    lines = [f"restrict-kernel/1 {hashlib.sha256(model).hexdigest()}", "set 0", "box -1 0 1 0", f"set {1 << 61}"]
-    return Trial(model, "".join(f"{line}\n" for line in [*lines, "unforced 1 0 1 0 1 0"]).encode())
+    model = "restrict-program/1 2 2 0 0 2\nmap 4611686018427387904 1 0\nmap 4611686018427387904 1 2\n"
+    return Trial(*about(model, ["set 0", "box -1 0 1 0", f"set {1 << 61}", "unforced 1 0 1 0 1 0"]))
 
 
 AGAIN = {

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import product
 from math import lcm
 from pathlib import Path
@@ -11,14 +12,14 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.all_lengths.bimachine import Limits, TooLarge
+from restrict.all_lengths.bimachine import Limits
 from restrict.all_lengths.compare import own_machine
 from restrict.all_lengths.compile_back import compile_language, formula_of, spelled
 from restrict.all_lengths.moore import moore
 from restrict.all_lengths.recognise import NotOrderOnly, recognise
 from restrict.all_lengths.stages import build
 from restrict.all_lengths.verify import language_of_model, named
-from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError
+from restrict.base.errors import ModelError, NotEstablished, ResourceLimit
 from restrict.languages.dfa import Dfa, minimal
 from restrict.languages.monoid import star_free
 from restrict.languages.regular import Regular
@@ -32,24 +33,6 @@ from tests.formula_automaton import automaton_of, same
 from tests.generator import random_order_only, random_transformer
 from tests.marks import heavy_after
 
-INSTANCES = Path(__file__).resolve().parent.parent / "instances"
-
-
-def test_bounded_dyck_is_proved_and_a_broken_copy_refuted() -> None:
-    model = restrict.load(INSTANCES / "brasp-dyck1-depth2.json")
-    proof = restrict.verify(model, "dyck:1,depth=2")
-    assert isinstance(proof, restrict.Proved)
-    assert proof.line is not None
-    assert proof.line.startswith("s VERIFIED all-lengths recognises=dfa-of-4-states n>=1")
-    wrong = restrict.verify(model, "dyck:1")
-    assert isinstance(wrong, restrict.Counterexample)
-    assert wrong.difference.word == tuple("((()))")
-    content = json.loads((INSTANCES / "brasp-dyck1-depth2.json").read_text())
-    content["output"]["accept"] = [1 - a for a in content["output"]["accept"]]
-    broken = restrict.verify(loads(json.dumps(content).encode()), "dyck:1,depth=2")
-    assert isinstance(broken, restrict.Counterexample)
-    assert (broken.difference.n, broken.difference.member) == (1, False)
-
 
 @pytest.mark.parametrize("spec", ["dyck:1", "dyck:2", "majority", "anbn", "palindromes:ab", "shuffle-dyck:1"])
 def test_the_machines_of_languages_that_are_not_regular_decide_membership(spec: str) -> None:
@@ -57,9 +40,7 @@ def test_the_machines_of_languages_that_are_not_regular_decide_membership(spec: 
     machine = own_machine(language, language.alphabet)
     for n in range(7 if len(language.alphabet) == 2 else 5):
         for word in product(language.alphabet, repeat=n):
-            state = machine.start
-            for symbol in word:
-                state = machine.step(state, language.alphabet.index(symbol))
+            state = reduce(machine.step, map(language.alphabet.index, word), machine.start)
             assert machine.label(state) == language.contains(word)
 
 
@@ -105,14 +86,13 @@ def test_forcing_costs_and_patterns_are_right_at_every_length(models: int) -> No
                     assert model.run(word).output == label
         for label in costs:
             pattern = automaton.pattern(label)
-            if pattern is None:
+            if pattern is None or pattern.first >= 12:
                 continue
-            patterns += pattern.first < 12
-            for n in range(pattern.first, pattern.first + 3):
+            patterns += 1
+            for n in range(pattern.first, min(pattern.first + 3, 12)):
                 free = n - len(pattern.start) - len(pattern.end)
                 middle = [pattern.middle[t % len(pattern.middle)] for t in range(free)]
-                cells = [*pattern.start, *middle, *pattern.end]
-                for word in completions(cells) if n < 12 else ():
+                for word in completions([*pattern.start, *middle, *pattern.end]):
                     assert model.run(word).output == label
         _, proof = restrict.certify_all_lengths(model)
         assert proof.line is not None
@@ -172,36 +152,15 @@ def test_star_free_languages_have_models_and_formulas() -> None:
         assert restrict.verify(compile_formula(formula, language.alphabet), language)
 
 
-def test_languages_with_a_group_are_refused() -> None:
-    language = named("parity")
-    assert isinstance(language, Regular)
-    with pytest.raises(NotEstablished, match=r"not star-free: the word 1 permutes the states 0, 1, a group of order 2"):
-        compile_language(language)
-
-
 def test_a_formula_comes_back_as_a_formula() -> None:
     rng = np.random.default_rng(9)
     for _ in range(5):
         first = random_formula(rng, ["a", "b"], 3)
-        model = compile_formula(first, ["a", "b"])
-        try:
-            second = formula_of(language_of_model(model).dfa, "random")
-        except NotEstablished:
-            pytest.fail("temporal logic is star-free")
-        assert len(spelled(second)) > 0
+        second = formula_of(language_of_model(compile_formula(first, ["a", "b"])).dfa, "random")
+        assert spelled(second)
         for n in range(1, 6):
             for word in product("ab", repeat=n):
                 assert satisfies(first, word, ["a", "b"]) == satisfies(second, word, ["a", "b"])
-
-
-def test_wrong_arguments_of_verify_are_refused() -> None:
-    model = restrict.load(INSTANCES / "brasp-ab-star.json")
-    with pytest.raises(UsageError, match="one of the two"):
-        restrict.verify(model)
-    with pytest.raises(UsageError, match="in only one of them"):
-        restrict.verify(model, "dyck:1")
-    with pytest.raises(UsageError, match="no 'accept' in its output"):
-        restrict.verify(restrict.load(INSTANCES / "induction-head.json"), "regex[abcd]:a*")
 
 
 @pytest.mark.parametrize("count", [6, pytest.param(80, marks=pytest.mark.slow)])
@@ -267,9 +226,3 @@ def test_what_is_not_order_only_is_declined_by_name(score: str, why: str) -> Non
     document = documents.model(documents.head("h", score, key="token"), alphabet="ab", position="last", accept=[1])
     with pytest.raises(NotOrderOnly, match=f"variable 'h' is not order-only.*{why}"):
         recognise(model_of(document))
-
-
-def test_the_state_limit_names_the_variable() -> None:
-    model = model_of(random_transformer(np.random.default_rng(0), 3, 3, 8))
-    with pytest.raises(TooLarge, match=r"too large at variable 'a\d_\d': more than 4 states .* left and .* right"):
-        build(recognise(model), Limits(4))

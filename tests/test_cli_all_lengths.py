@@ -11,16 +11,24 @@ from tests.marks import rows_after
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 DYCK = str(INSTANCES / "brasp-dyck1-depth2.json")
 TAGGER = str(INSTANCES / "tagger.json")
-AB = str(INSTANCES / "brasp-ab-star.json")
+AB, INDUCTION = str(INSTANCES / "brasp-ab-star.json"), str(INSTANCES / "induction-head.json")
 
 CASES = [
     (["verify", DYCK, "-L", "dyck:1"], 3, "is wrong on ((())) (n = 6, a shortest one)", ""),
     (["verify", DYCK, "-L", "dyck:1", "--from", "7"], 3, "(n = 8, a shortest one with n >= 7)", ""),
     (["verify", DYCK, "-L", f"model:{DYCK}"], 0, "", "proved: brasp-dyck1-depth2 recognises"),
+    (["verify", DYCK, "-L", "dyck:1,depth=2"], 0, "", "s VERIFIED all-lengths recognises=dfa-of-4-states n>=1"),
     (["verify", DYCK, "--equals", str(INSTANCES / "dyck1-depth3.json")], 3, "is wrong on ((()))", ""),
     (["verify", DYCK], 2, "one of the two", ""),
+    (["verify", AB, "-L", "dyck:1"], 2, "in only one of them", ""),
+    (["verify", INDUCTION, "-L", "regex[abcd]:a*"], 2, "no 'accept' in its output", ""),
     (["automaton", str(INSTANCES / "tribes.json")], 3, "variable 'tribe' is not order-only", ""),
-    (["automaton", DYCK, "--states", "2"], 5, "too large at variable", ""),
+    (
+        ["automaton", DYCK, "--states", "2"],
+        5,
+        "more than 2 states on one side (1 left and 1 right states before it)",
+        "",
+    ),
     (["certify", DYCK, "--all-lengths", "--label", "reject"], 0, "", "the label 'reject' is forced at every n >= 1"),
     (["certify", DYCK, "--all-lengths", "--label", "accept"], 3, "forces the label 'accept' at every length", ""),
     (["certify", DYCK, "--all-lengths", "--label", "maybe"], 2, "the labels are 'reject', 'accept'", ""),
@@ -40,12 +48,16 @@ CASES = [
     (["certify", DYCK, "--all-lengths", "--label", "reject", "--cost", "-n", "6"], 0, "", "at n = 6: *****("),
     (["certify", DYCK, "--all-lengths", "--figure", "f.svg"], 2, "`restrict automaton MODEL --figure FILE.svg`", ""),
     (["certify", DYCK, "--all-lengths", "-n", "6"], 2, "-n is not for --all-lengths", ""),
-    (["compile", "--language", "parity"], 3, "a group of order 2", ""),
+    (
+        ["compile", "--language", "parity"],
+        3,
+        "not star-free: the word 1 permutes the states 0, 1, a group of order 2",
+        "",
+    ),
     (["compile", "--language", "dyck:1"], 2, "not a regular language", ""),
     (["compile", "--to", "ltl"], 2, "needs a model", ""),
 ]
 TWINS = [
-    (["verify", DYCK, "-L", "dyck:1,depth=2"], 0, "", "proved: brasp-dyck1-depth2 recognises"),
     (["certify", DYCK, "--all-lengths"], 0, "", "is forced at every n >= 1"),
 ]
 
@@ -83,12 +95,16 @@ def test_labels_that_differ_are_shown_where(tmp_path: Path, shell: Shell) -> Non
 
 
 def test_nothing_is_said_of_lengths_at_which_the_model_is_not_defined(tmp_path: Path, shell: Shell) -> None:
-    even = str(tmp_path / "even.json")
-    document = json.loads((INSTANCES / "contains-one.json").read_text()) | {"when": "n % 2 == 0"}
-    Path(even).write_text(json.dumps(document))
+    even, plain = str(tmp_path / "even.json"), str(INSTANCES / "contains-one.json")
+    Path(even).write_text(json.dumps(json.loads(Path(plain).read_text()) | {"when": "n % 2 == 0"}))
     some = "regex[01]:(0|1)*1(0|1)*"
     assert "at every n >= 1 at which it is defined\n" in shell.good("verify", even, "-L", some)
     assert "at every n >= 1 at which both are defined\n" in shell.good("verify", even, "--equals", even)
+    once = "not compared, as exactly one of them is defined: from 1 on: n = 1 mod 2"
+    assert once in shell.good("verify", plain, "--equals", even)
+    alone = json.loads(shell.good("verify", even, "--equals", plain, "--json"))["defined_once"]
+    assert alone == {"early": [], "cycle": [0, 1]}
+    assert "defined" not in shell.good("verify", plain, "--equals", plain)
     assert "at every n >= 1 at which it is defined by\n" in shell.good("certify", even, "--all-lengths")
     assert "at every length at which it is defined (" in shell("refute", even, "-L", some, "--all-lengths").err
     without = "  not defined, and nothing is said (a cost is 0): from 1 on: n = 1 mod 2\n"
@@ -97,4 +113,4 @@ def test_nothing_is_said_of_lengths_at_which_the_model_is_not_defined(tmp_path: 
     assert without in shell.good(*cost, "-n", 4)
     assert json.loads(shell.good(*cost, "--json"))["undefined"]["cycle"] == [0, 1]
     assert shell(*cost, "-n", 3).code == 4
-    assert "defined" not in shell.good("verify", str(INSTANCES / "contains-one.json"), "-L", some)
+    assert "defined" not in shell.good("verify", plain, "-L", some)

@@ -4,6 +4,7 @@ import json
 import struct
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +17,15 @@ from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
 from restrict.checker.proof import check
 from restrict.elaboration.bound import BOX_WORDS, least_tree, renumbered, small_tree
-from restrict.elaboration.make import Elaborated, Elaboration, _written, least_steps
+from restrict.elaboration.make import Elaborated, Elaboration, least_steps, written
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.tokens import Tokens
 from restrict.model.fileformat import loads
 from restrict.model.program import Head
 from restrict.rows.values import Values
-from tests import documents, trusted
+from tests import documents, trusted, wrong_ways
 from tests.clock import quicker_than
-from tests.fuzzing.kinds import Trial, kinds
+from tests.fuzzing.kinds import Trial, kinds, sealed
 from tests.kernel_cases import LARGE_KINDS, large_trial, pair_mutants
 from tests.kernel_judges import LIMIT, Verified, accepted, by_kernel, elaborated, executable
 from tests.marks import heavy_after
@@ -40,11 +41,19 @@ def document(**changes: object) -> dict[str, object]:
     return {**documents.model(head, position="last"), **changes}
 
 
-def sealed(model: dict[str, object], **fields: object) -> Trial:
-    """A certificate of a model."""
-    content = json.dumps(model).encode()
-    seal = {"name": "m", "sha256": sha256(content).hexdigest()}
-    return Trial(content, json.dumps({"format": "restrict-certificate/1", "model": seal, **fields}).encode())
+def certified(
+    model: dict[str, object], n: int, free: int, c: int = 0, values: tuple[int, ...] = (1,), **fields: Any
+) -> Trial:
+    """A certificate for the last position; by default all is in its cone, and the label depends on nothing."""
+    claim = {"free": free, "c": c, "dependencies": fields.pop("dependencies", []), "values": values}
+    return sealed(model, wrong_ways.certificate(n) | {"claim": claim} | fields)
+
+
+def made_of(trial: Trial) -> Elaborated:
+    """What is elaborated of a certificate that is right."""
+    found, made = elaborated(trial, Path())
+    assert accepted(found)
+    return made
 
 
 # ---------------------------------------------------------------- steps of the kernel, before it starts
@@ -62,8 +71,8 @@ def test_what_rows_and_facts_cost_is_known_before_the_kernel_starts(
     program = restrict.load(model)
     rho = restrict.Restriction.of(program.at(n), {at: at // 3 % 2 for at in range(0, n, 3)})
     found = restrict.certify(program, n, target="all", restriction=rho)
-    made = Elaboration(program.content or b"", found.to_bytes(), folder=Path(), model_name="m", certificate_name="c")
-    writer = _written(made.claim, made.made.program, made.instance, LIMIT)
+    made = Elaboration(program.content, found.to_bytes())
+    writer = written(made.claim, made.made.program, made.instance, LIMIT)
     meter = Meter(LIMIT)
     kernel = check(made.made.program, made.made.proof, (Place("program"), Place("proof")), meter).kernel
     least, spent = least_steps(kernel.program, writer), LIMIT - meter.left
@@ -130,7 +139,6 @@ def test_mutants_of_both_files_are_accepted_by_both_kernels_or_by_none() -> None
         pytest.skip("restrict-verified is not built")
     verified, rng = Verified(program), np.random.default_rng(33)
     made = elaborated(kinds()["cases"].original(rng), Path())[1]
-    assert made is not None
     tried = []
     for files in pair_mutants(rng, *made, 150):
         one, other = by_kernel(*files), verified.verdict(*files)
@@ -143,16 +151,12 @@ def test_mutants_of_both_files_are_accepted_by_both_kernels_or_by_none() -> None
 
 def test_what_is_claimed_of_all_positions_may_exceed_the_length() -> None:
     model = document(output={"variable": "h", "position": "every"})
-    trial = sealed(model, n=1, target="all", fixed=[], cone="all", claim={"free": 1, "c": 7})
-    found, made = elaborated(trial, Path())
-    assert accepted(found)
-    assert made is not None
-    assert made.proof.endswith(b"all 0 1 1\n")
+    trial = sealed(model, wrong_ways.certificate(1, target="all") | {"claim": {"free": 1, "c": 7}})
+    assert made_of(trial).proof.endswith(b"all 0 1 1\n")
 
 
 def test_a_format_that_is_a_list_is_malformed() -> None:
-    trial = sealed(document(), n=1)
-    assert elaborated(Trial(trial.model, b'{"format": ["restrict-certificate/1"]}'), Path())[0] == 4
+    assert elaborated(sealed(document(), {"format": ["restrict-certificate/1"]}), Path())[0] == 4
 
 
 def test_a_number_in_a_tensor_file_has_no_axes(tmp_path: Path) -> None:
@@ -160,10 +164,8 @@ def test_a_number_in_a_tensor_file_has_no_axes(tmp_path: Path) -> None:
     content = documents.tensor_file(header, struct.pack("<q", 3))
     (tmp_path / "t.safetensors").write_bytes(content)
     score = {"table": {"axes": [], "file": "t.safetensors", "tensor": "t"}}
-    head = {"name": "h", "kind": "head", "value": "token", "score": score}
-    model = document(variables=[head], files={"t.safetensors": sha256(content).hexdigest()})
-    claim = {"free": 1, "c": 0, "dependencies": [], "values": [1]}
-    trial = sealed(model, n=2, target="last", fixed=[[0, 1, "1"]], cone="all", claim=claim)
+    files = {"t.safetensors": sha256(content).hexdigest()}
+    trial = certified(document(variables=[documents.head("h", score)], files=files), 2, 1, fixed=[[0, 1, "1"]])
     assert accepted(elaborated(trial, tmp_path)[0])
 
 
@@ -179,19 +181,15 @@ def test_a_restriction_of_all_positions_is_compared_run_by_run() -> None:
 
 
 def test_leaves_are_counted_before_one_is_examined() -> None:
-    claim = {"free": 30, "c": 1, "dependencies": [[29, 1]], "values": [0, 1]}
-    trial = sealed(document(), n=30, target="last", fixed=[], cone={}, split=list(range(12)), claim=claim)
+    trial = sealed(document(), wrong_ways.certificate(30, cone={}, split=list(range(12))))
     with quicker_than(2):
         assert elaborated(trial, Path(), 10_000_000)[0] == 5
 
 
 def test_a_row_is_charged_before_it_is_scanned() -> None:
-    claim = {"free": 999_999, "c": 0, "dependencies": [], "values": [1]}
-    trial = sealed(document(), n=1_000_000, target="last", fixed=[[0, 1, "1"]], cone={"h": [[999_999, 1]]}, claim=claim)
+    trial = certified(document(), 1_000_000, 999_999, fixed=[[0, 1, "1"]], cone={"h": [[999_999, 1]]})
     with pytest.raises(ResourceLimit, match="beyond the limit of 200000"):
-        Elaboration(
-            trial.model, trial.proof, folder=Path(), model_name="m", certificate_name="c", limit=200_000
-        )  # fmt: skip
+        Elaboration(trial.model, trial.proof, limit=200_000)
     assert accepted(elaborated(trial, Path())[0])
 
 
@@ -256,7 +254,6 @@ def test_the_boxes_of_a_bound_share_the_scans_of_a_row(monkeypatch: pytest.Monke
 def test_facts_that_hold_in_all_cases_are_stated_once() -> None:
     model = restrict.load(NARROW)
     found = restrict.certify(model, 300)
-    assert model.content is not None
     plain = restrict.elaborate(model, found)
     free = sorted(set(range(300)) - found.restriction.fixed.keys())[:3]
 
@@ -265,21 +262,14 @@ def test_facts_that_hold_in_all_cases_are_stated_once() -> None:
             return {}
         return {"position": positions[0], "children": [tree(positions[1:]) for _ in model.alphabet]}
 
-    content = json.dumps(json.loads(found.to_bytes()) | {"cases": tree(free)}).encode()
-    made = elaborated(Trial(model.content, content), Path())[1]
-    assert made is not None
-    assert made.proof.count(b"\nhead ") == plain.proof.count(b"\nhead ")
-    assert made.proof.count(b"\nrow ") == plain.proof.count(b"\nrow ")
+    made = made_of(sealed(model.content, json.loads(found.to_bytes()) | {"cases": tree(free)}))
+    for line in (b"\nhead ", b"\nrow "):
+        assert made.proof.count(line) == plain.proof.count(line)
 
 
 def test_what_the_target_cannot_read_is_not_examined() -> None:
     """A cone of everything: one fact for the head, and one for the label."""
-    claim = {"free": 399, "c": 0, "dependencies": [], "values": [1]}
-    trial = sealed(document(), n=400, target="last", fixed=[[0, 1, "1"]], cone="all", claim=claim)
-    found, made = elaborated(trial, Path())
-    assert accepted(found)
-    assert made is not None
-    assert made.proof.count(b"\nhead ") == 1
+    assert made_of(certified(document(), 400, 399, fixed=[[0, 1, "1"]])).proof.count(b"\nhead ") == 1
 
 
 @pytest.mark.heavy
@@ -336,26 +326,23 @@ def test_tokens_of_a_case_have_one_symbol_there() -> None:
     assert values.flat.tolist() == [1, 1, 1, 0, 2]
 
 
-WIDE_HASH = {"name": "w", "kind": "map", "args": ["h"], "domain": 1 << 62, "map": "h"}
+def behind_many_values(args: list[str], rule: str) -> dict[str, object]:
+    """A model whose output is a map of `w`, which has 2^62 values."""
+    head = documents.head("h", "j", key="token", mask="past")
+    wide, out = documents.map_("w", ["h"], 1 << 62, "h"), documents.map_("o", args, 2, rule)
+    return documents.model(head, wide, out, position="last")
 
 
 def test_a_fact_that_is_out_of_reach_above_is_stated_in_the_cases() -> None:
     """Above the cases nothing is known of `w`, which has 2^62 values: `o` is examined where `w` was, and not there."""
-    out = {"name": "o", "kind": "map", "args": ["w", "token"], "domain": 2, "map": "w == w"}
-    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "j", "mask": "past"}
-    model = document(variables=[head, WIDE_HASH, out], output={"variable": "o", "position": "last"})
-    claim = {"free": 3, "c": 0, "dependencies": [], "values": [1]}
-    trial = sealed(model, n=4, target="last", fixed=[[1, 1, "1"]], cone="all", split=[0, 3], claim=claim)
+    trial = certified(behind_many_values(["w", "token"], "w == w"), 4, 3, fixed=[[1, 1, "1"]], split=[0, 3])
     assert accepted(verdict_of(trial, Path()))
 
 
 def test_a_claim_that_says_nothing_needs_no_facts() -> None:
     """Any value, as a function of all that is free. The restriction and the number of free positions are compared."""
-    out = {"name": "o", "kind": "map", "args": ["w"], "domain": 2, "map": "w % 2"}
-    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": "j", "mask": "past"}
-    model = document(variables=[head, WIDE_HASH, out], output={"variable": "o", "position": "last"})
-    empty = {"free": 3, "c": 3, "dependencies": [[0, 1], [2, 2]], "values": [0, 1]}
-    made = {"n": 4, "target": "last", "fixed": [[1, 1, "1"]], "cone": {}}
-    assert accepted(verdict_of(sealed(model, **made, claim=empty), Path()))
+    model = behind_many_values(["w"], "w % 2")
+    empty = {"free": 3, "c": 3, "dependencies": [[0, 1], [2, 2]], "values": [0, 1], "fixed": [[1, 1, "1"]], "cone": {}}
+    assert accepted(verdict_of(certified(model, 4, **empty), Path()))
     for more, code in (({"values": [1]}, 5), ({"c": 2, "dependencies": [[2, 2]]}, 5), ({"free": 2}, 3)):
-        assert verdict_of(sealed(model, **made, claim=empty | more), Path()) in (code, 3), more
+        assert verdict_of(certified(model, 4, **empty | more), Path()) in (code, 3), more

@@ -17,7 +17,7 @@ from restrict.all_lengths.stages import Built, build
 from restrict.base.errors import NotEstablished
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.claims import CLAIMS
-from restrict.checker.costs import INFINITE, Costs, after
+from restrict.checker.costs import INFINITE, Costs
 from restrict.kernels import refinement
 from restrict.model.fileformat import dumps, loads
 from restrict.model.source import load
@@ -28,6 +28,7 @@ from tests.fuzzing.kinds import Trial
 from tests.generator import random_transformer
 from tests.length_claims import Subject
 from tests.marks import rows_after
+from tests.test_all_lengths_proofs import check_costs, naive_walks
 
 
 @pytest.mark.parametrize(("seed", "programs"), rows_after([(6, 8), (11, 60), (11, 3000)], 1))
@@ -55,11 +56,14 @@ def test_the_programs_do_not_depend_on_the_number_of_the_run() -> None:
 
 def subject(name: str) -> tuple[Subject, every_length.Table]:
     """An instance with its automaton, and its words."""
-    model = load(name)
-    assert model.content is not None
-    found = Subject(json.loads(model.content), model.content)
-    rng = np.random.default_rng(0)
-    return found, every_length.run(rng, found.document, found.built.program, every_length.Result().counts)
+    content = load(name).content
+    return with_words(Subject(json.loads(content), content))
+
+
+def with_words(found: Subject) -> tuple[Subject, every_length.Table]:
+    """The same of any model."""
+    rng, program = np.random.default_rng(0), found.built.program
+    return found, every_length.run(rng, found.document, program, every_length.Result().counts)
 
 
 def disagreements(found: Subject, table: every_length.Table) -> int:
@@ -80,8 +84,7 @@ def test_an_automaton_with_a_wrong_label_or_successor_is_seen() -> None:
 
 def test_a_bimachine_with_a_wrong_label_is_seen() -> None:
     model = documents.model(documents.head("h", "k", key="token", mask="future"), alphabet="ab", labels=["x", "y"])
-    found = Subject(model, dumps(model))
-    table = every_length.run(np.random.default_rng(0), model, found.built.program, every_length.Result().counts)
+    found, table = with_words(Subject(model, dumps(model)))
     assert disagreements(found, table) == 0
     found.built.machine.left[0, 0], found.built.machine.lab[:] = 0, found.built.machine.lab.max()
     assert disagreements(found, table) > 100
@@ -112,7 +115,6 @@ FALSE = [
 @pytest.mark.parametrize(("claim", "change"), FALSE)
 def test_a_false_claim_is_seen(claim: dict[str, Any], change: dict[str, Any]) -> None:
     model = load("contains-one").content
-    assert model is not None
     judged = [judge(Trial(model, json.dumps({"n": 2, "claim": one}).encode())) for one in (claim, claim | change)]
     assert judged == ["true", "false"]
 
@@ -218,19 +220,10 @@ FAR = 120
 """Lengths up to which a claim is compared with the walks."""
 
 
-def walked(edges: list[list[int]], goals: list[int], n: int) -> list[int]:
-    """The least cost of a walk to a goal, for each length up to ``n``; -1 where there is none."""
-    row, found = [0] + [INFINITE] * (len(edges) - 1), []
-    for _ in range(n + 1):
-        found.append(min(row[v] for v in goals))
-        row = after(row, edges)
-    return [-1 if x == INFINITE else x for x in found]
-
-
 def taken(edges: list[list[int]], goals: list[int], fields: dict[str, Any]) -> bool:
     """Whether the checker takes a claim."""
     try:
-        Costs(fields, Place("c"), Meter(10**9)).check(edges, goals, 0)
+        check_costs(fields, edges, goals)
     except Reject:
         return False
     return True
@@ -240,12 +233,12 @@ def true(edges: list[list[int]], goals: list[int], fields: dict[str, Any]) -> bo
     """Whether a claim is that of the walks, as far as ``FAR``."""
     claim = Costs(fields, Place("c"), Meter(10**9))
     said = [-1 if claim.at(t) == INFINITE else claim.at(t) for t in range(FAR + 1)]
-    return said == walked(edges, goals, FAR)
+    return said == naive_walks(edges, goals, FAR + 1)
 
 
 def claims(edges: list[list[int]], goals: list[int]) -> list[dict[str, Any]]:
     """What the first costs look like they go on with, for several beginnings and periods."""
-    found, costs = [], walked(edges, goals, 60)
+    found, costs = [], naive_walks(edges, goals, 61)
     for settled in (1, 2, 4, 9, 13, 25):
         for period in (1, 2, 3):
             for turn in (period, 2 * period):

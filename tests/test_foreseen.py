@@ -12,7 +12,7 @@ from restrict.checker.normal_form import Program
 from restrict.checker.one_length import program_of, read_claim
 from restrict.cli.checking import trusted_line
 from restrict.elaboration.foreseen import SAMPLE, beyond, read_tokens, sampled
-from restrict.elaboration.make import _written, instance_of, least_steps, task_of
+from restrict.elaboration.make import instance_of, least_steps, task_of, written
 from tests.marks import rows_after
 
 
@@ -38,7 +38,7 @@ def test_a_sample_says_what_the_rows_take(spec: str, n: int) -> None:
     assert isinstance(claim, formats.Certificate)
     program, instance = program_of(claim), instance_of(claim, task)
     read = Program(program, Place("program"), Meter(limit))
-    whole = least_steps(read, _written(claim, program, instance, limit))
+    whole = least_steps(read, written(claim, program, instance, limit))
     part = least_steps(read, sampled(claim, instance, Meter(limit)))
     assert 0.8 < part * n / SAMPLE / whole < 1.2
     assert beyond(model, certificate, whole // 2)

@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from numpy.random import Generator
 
 import restrict
 from restrict.base.errors import ModelError, NotEstablished, RestrictError
-from restrict.certificate.certificate import Certificate
 from restrict.checker import kernel, normal_form, one_length, proof
 from restrict.checker.account import LARGEST, Meter, Place, Task
 from restrict.checker.formats import Model
@@ -28,7 +26,8 @@ from restrict.checker.normal_form import Head, Program
 from restrict.elaboration.compiled import CompiledProof, check_compiled
 from restrict.elaboration.make import Elaboration
 from tests import generator, kernel_cases, naive
-from tests.commands import succeeded, typed
+from tests.commands import succeeded
+from tests.kernel_cases import about, kernel_verdict
 from tests.marks import heavy_after
 from tests.mutations import Pair, encode
 from tests.naive_kernel import Oracle
@@ -63,7 +62,6 @@ def test_a_lowered_program_has_the_values_of_the_model(seed: int) -> None:
     read, instance = Program(text, Place("program"), Meter(10**9)), naive.at(document, n)
     for at, variable in enumerate(document["variables"], 2):
         made, name = read.variables[at], variable["name"]
-        assert made is not None
         assert read.domains[at] == instance.domain[name]
         for _ in range(12):
             i, j = int(rng.integers(n)), int(rng.integers(n))
@@ -82,19 +80,12 @@ def test_a_lowered_program_runs_as_the_model_does(seed: int) -> None:
     document, n = generator.random_case(np.random.default_rng(seed), inputs=100)
     model = read_model(document, n)
     oracle = Oracle(lower(model).decode())
-    names = names_of(model)
+    names = ["reject", "accept"] if model.accept is not None else list(model.label_names)
     for word, values in oracle.runs.items():
         found = naive.run(document, [word[j] for j in oracle.machine.letters], n)
         assert values[2:-1] == [found.values[variable["name"]] for variable in document["variables"]]
         labels = naive.labels_of(document, found)
         assert [names[label] if names else label for label in values[-1]] == labels
-
-
-def names_of(model: Model) -> list[str] | None:
-    """The labels by number."""
-    if model.accept is not None:
-        return ["reject", "accept"]
-    return list(model.label_names) or None
 
 
 # ---------------------------------------------------------------- the same verdicts, and nothing false
@@ -122,7 +113,7 @@ def test_nothing_false_is_accepted(kind: str, share: int) -> None:
         oracle = Oracle(made.program.decode())
         assert oracle.lies(made.proof.decode()) == []
         for mutant in kernel_cases.mutants(rng, made.proof, each):
-            found = kernel_cases.kernel_verdict(made.program, mutant)
+            found = kernel_verdict(made.program, mutant)
             tried["accepted" if isinstance(found, str) else "refused"] += 1
             if isinstance(found, str):
                 assert oracle.lies(mutant.decode()) == [], mutant.decode()
@@ -151,10 +142,14 @@ def test_the_oracle_sees_what_is_false() -> None:
 def test_a_claim_is_compared_with_the_file() -> None:
     """A proof of something else does not verify a certificate."""
     model = restrict.load("and-of-ors")
-    assert model.content is not None
     certificate = restrict.certify(model, 100)
     made = restrict.elaborate(model, certificate)
     document = json.loads(certificate.to_bytes())
+
+    def line(claimed: dict[str, object]) -> str:
+        task = Task(claimed, Place("certificate"), model.content, Place("model"), Path(), Meter(10**8))
+        return one_length.established(one_length.read_claim(task), *made)
+
     for change in (
         {"fixed": [[30, 9, "0"]], "claim": {**document["claim"], "free": 91}},
         {"claim": {**document["claim"], "values": [1]}},
@@ -162,13 +157,10 @@ def test_a_claim_is_compared_with_the_file() -> None:
         {"fixed": [[30, 10, "1"]]},
         {"fixed": [[20, 10, "0"]]},
     ):
-        top, meter = Place("certificate"), Meter(10**8)
-        task = Task(document | change, top, model.content, Place("model"), Path(), meter)
         with pytest.raises(Reject) as refused:
-            one_length.established(one_length.read_claim(task), *made)
+            line(document | change)
         assert refused.value.code == 3
-    task = Task(document, top, model.content, Place("model"), Path(), Meter(10**8))
-    assert one_length.established(one_length.read_claim(task), *made) == restrict.check(model, certificate)
+    assert line(document) == restrict.check(model, certificate)
 
 
 # ---------------------------------------------------------------- positions that a fact depends on
@@ -212,18 +204,14 @@ def test_positions_that_are_left_out_are_missed(place: str) -> None:
     """Without that look the line would be accepted, and false. Mutants of users' files hardly come so far, since what
     is elaborated from them has all positions."""
     variables, lines, false = DEPENDENT[place]
-    program = "".join(f"{line}\n" for line in ("restrict-program/1 4 2 0 0 3", *variables)).encode()
-    start = f"restrict-kernel/1 {hashlib.sha256(program).hexdigest()}"
+    text = "".join(f"{line}\n" for line in ("restrict-program/1 4 2 0 0 3", *variables))
     anything = "claim 0 3 4 4 2 0" if variables is TOKEN_AT_0 else "claim 0 3 4 4 3 0"
-
-    def proof(*lines: str) -> bytes:
-        return "".join(f"{line}\n" for line in (start, *HINTS, *lines, anything)).encode()
-
-    oracle, true, changed = Oracle(program.decode()), proof(*lines), proof(*lines[:-1], false)
+    program, true = about(text, [*HINTS, *lines, anything])
+    oracle, changed = Oracle(text), about(text, [*HINTS, *lines[:-1], false, anything])[1]
     assert oracle.lies(true.decode()) == []
-    assert isinstance(kernel_cases.kernel_verdict(program, true), str)
+    assert isinstance(kernel_verdict(program, true), str)
     assert oracle.lies(changed.decode()) == [false]
-    assert kernel_cases.kernel_verdict(program, changed) == 3
+    assert kernel_verdict(program, changed) == 3
 
 
 # ---------------------------------------------------------------- every refusal
@@ -231,12 +219,12 @@ def test_positions_that_are_left_out_are_missed(place: str) -> None:
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
 def test_malformed_and_wrong_files_are_refused(path: Path) -> None:
-    assert kernel_cases.kernel_verdict(*files(path)) == int(path.stem.rsplit("-", 1)[1])
+    assert kernel_verdict(*files(path)) == int(path.stem.rsplit("-", 1)[1])
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.proof")), ids=lambda path: path.stem)
 def test_what_the_refused_files_were_made_from_is_accepted(path: Path) -> None:
-    assert isinstance(kernel_cases.kernel_verdict(*files(path)), str)
+    assert isinstance(kernel_verdict(*files(path)), str)
 
 
 REFUSERS = {"require", "malformed", "exhausted", "unproved", "right", "form", "numbers", "restriction"}
@@ -288,34 +276,28 @@ def test_every_number_of_every_line_has_a_file_where_it_is_out_of_range() -> Non
     assert sorted(wanted - said.keys()) == []
 
 
-def sealed(text: str, lines: list[str]) -> tuple[bytes, bytes]:
-    """A program and a proof about it."""
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return text.encode(), "".join(f"{line}\n" for line in [f"restrict-kernel/1 {digest}", *lines]).encode()
-
-
 BASE = (CORPUS / "base.program").read_text()
 
 
 @pytest.mark.parametrize("count", heavy_after((3_000, 100_000, 1_000_000), 1))
 def test_many_contexts_end_within_the_limit(count: int) -> None:
     contexts = ["box -1", *(f"box {at}" for at in range(count - 1))]
-    assert kernel_cases.kernel_verdict(*sealed(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
-    assert kernel_cases.kernel_verdict(*sealed(BASE, ["box -1"] * 3 * count)) in (4, 5)
+    assert kernel_verdict(*about(BASE, [*contexts, "set 0", f"map {count - 1} 4 3 0 0"])) in (3, 5)
+    assert kernel_verdict(*about(BASE, ["box -1"] * 3 * count)) in (4, 5)
     facts = [f"map {count - 1} 4 {at % 4} 2 0" for at in range(20_000)]
     limit = kernel_cases.LIMIT * count // 1_000_000
-    assert kernel_cases.kernel_verdict(*sealed(BASE, [*contexts, "set 0", "set 1", "set 0 1", *facts]), limit) == 5
+    assert kernel_verdict(*about(BASE, [*contexts, "set 0", "set 1", "set 0 1", *facts]), limit) == 5
 
 
 def test_enormous_files_end_within_the_limit() -> None:
-    assert kernel_cases.kernel_verdict(BASE.encode(), b"x" * (65 << 20)) == 4
+    assert kernel_verdict(BASE.encode(), b"x" * (65 << 20)) == 4
     large = BASE.replace("4 2 0 0 3", "100000000 2 0 0 3")
-    assert kernel_cases.kernel_verdict(*sealed(large, ["runs 0 1", "row 2 99999999 0 0 0 1", "box -1"]), 10**6) == 5
+    assert kernel_verdict(*about(large, ["runs 0 1", "row 2 99999999 0 0 0 1", "box -1"]), 10**6) == 5
     domain = f"map {LARGEST} 1 1\nhead {LARGEST} 2 2 2 0 1 0 + 1 3\nmap 2 1 3 < 1 1\n"
     text = "restrict-program/1 100 2 0 0 3\n" + domain
-    assert kernel_cases.kernel_verdict(*sealed(text, ["runs", "row 3 5 0 0 0 1"])) == 5
-    assert kernel_cases.kernel_verdict(*sealed(text, ["box -1", "set 0", "head 0 3 5 0 0"])) == 3
-    assert kernel_cases.kernel_verdict(*sealed(text, ["box -1", "set 0", "map 0 4 5 0 0"])) == 5
+    assert kernel_verdict(*about(text, ["runs", "row 3 5 0 0 0 1"])) == 5
+    assert kernel_verdict(*about(text, ["box -1", "set 0", "head 0 3 5 0 0"])) == 3
+    assert kernel_verdict(*about(text, ["box -1", "set 0", "map 0 4 5 0 0"])) == 5
 
 
 def test_random_bytes_and_words_are_refused_in_one_way() -> None:
@@ -323,12 +305,12 @@ def test_random_bytes_and_words_are_refused_in_one_way() -> None:
     words = [*proof.FORMS, *map(str, range(-2, 6)), "99999999999999999999", "", "-", "restrict-kernel/1"]
     for _ in range(1000):
         lines = [" ".join(rng.choice(words) for _ in range(rng.randrange(9))) for _ in range(rng.randrange(6))]
-        assert kernel_cases.kernel_verdict(*sealed(BASE, lines)) in (3, 4, 5)
+        assert kernel_verdict(*about(BASE, lines)) in (3, 4, 5)
     operations = [*normal_form.OPERATIONS, "c", "t", *map(str, range(-1, 9))]
     for _ in range(1000):
         code = " ".join(rng.choice(operations) for _ in range(rng.randrange(9)))
-        found = kernel_cases.kernel_verdict(
-            *sealed(BASE.replace("c 0 - 4 2", code), files(CORPUS / "claim.proof")[1].decode().splitlines()[1:])
+        found = kernel_verdict(
+            *about(BASE.replace("c 0 - 4 2", code), files(CORPUS / "claim.proof")[1].decode().splitlines()[1:])
         )
         assert isinstance(found, str) or found in (3, 4, 5)
 
@@ -355,30 +337,20 @@ def test_certificates_of_shipped_models(name: str, n: int) -> None:
         found = restrict.certify(model, n)
     except (NotEstablished, ModelError) as error:
         pytest.skip(str(error))
-    assert isinstance(found, Certificate)
-    assert model.content is not None
     folder = model.source.parent if model.source else Path()
-    made = Elaboration(
-        model.content, found.to_bytes(), folder=folder, model_name=name, certificate_name="certificate"
-    )  # fmt: skip
+    made = Elaboration(model.content, found.to_bytes(), folder, name)
     assert made.check() == restrict.check(model, found)
     assert len(made.made.proof) < 50_000
 
 
 def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert typed("certify", "and-of-ors", "-n", "100", "-o", "c.json").exit_code == 0
-    found = succeeded("elaborate", "and-of-ors", "c.json", "-o", "p", "--json")
-    document = json.loads(found.stdout)
-    assert document["digest"] == hashlib.sha256(Path("p.program").read_bytes()).hexdigest()
-    line = f"s VERIFIED n=100 target=99 free=90 c=0 values=0 {document['digest']}\n"
-    checked = subprocess.run(
-        [sys.executable, "-I", str(ROOT / "restrict" / "checker"), "p.program", "p"],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert (checked.returncode, checked.stdout) == (0, line)
+    succeeded("certify", "and-of-ors", "-n", "100", "-o", "c.json")
+    digest = json.loads(succeeded("elaborate", "and-of-ors", "c.json", "-o", "p", "--json").stdout)["digest"]
+    assert digest == hashlib.sha256(Path("p.program").read_bytes()).hexdigest()
+    command = [sys.executable, "-I", str(ROOT / "restrict" / "checker"), "p.program", "p"]
+    line = f"s VERIFIED n=100 target=99 free=90 c=0 values=0 {digest}\n"
+    assert subprocess.check_output(command, text=True) == line
 
 
 # ---------------------------------------------------------------- how much has to be believed
@@ -399,8 +371,7 @@ def test_no_code_is_generated_and_nothing_is_replaced_from_outside() -> None:
 def rows_changed(rng: np.random.Generator, proof: bytes) -> bytes:
     """A row's bar a little lower or higher, by score or by position, or other runs that it lists."""
     lines = [line.split(" ") for line in proof.decode().splitlines()]
-    rows = [line for line in lines if line[0] == "row"]
-    if rows:
+    if rows := [line for line in lines if line[0] == "row"]:
         row = rows[int(rng.integers(len(rows)))]
         at = int(rng.choice([4, 5, 6]))
         row[at] = str(int(row[at]) + int(rng.choice([-1000, -2, -1, 1, 2])) if at < 6 or rng.random() < 0.5 else 0)
@@ -412,27 +383,20 @@ def compiled_verdict(found: Elaboration, proof: bytes) -> str | int:
     program, limit = found.made.program, 20_000_000
     try:
         read = Program(program, Place("program"), Meter(limit))
-        made = CompiledProof(proof, read, sha256(program).hexdigest(), Meter(limit), found.instance).found
+        return CompiledProof(proof, read, found.made.digest, Meter(limit), found.instance).found.text
     except Reject as reject:
         return reject.code
-    assert made is not None
-    return made.text
 
 
 def compared(rng: np.random.Generator, model: bytes, proof: bytes, count: int) -> Counter[str]:
     """The verdicts on an elaborated proof and its mutants."""
     try:
-        found = Elaboration(model, proof, folder=Path(), model_name="model", certificate_name="certificate")
+        found = Elaboration(model, proof)
     except RestrictError:
         return Counter()
-    told: Counter[str] = Counter()
-    whole = found.made.proof
-    for made in [
-        whole,
-        *kernel_cases.mutants(rng, whole, count // 2),
-        *(rows_changed(rng, whole) for _ in range(count // 2)),
-    ]:
-        one, other = kernel_cases.kernel_verdict(found.made.program, made), compiled_verdict(found, made)
+    told, whole, half = Counter[str](), found.made.proof, range(count // 2)
+    for made in [whole, *kernel_cases.mutants(rng, whole, len(half)), *(rows_changed(rng, whole) for _ in half)]:
+        one, other = kernel_verdict(found.made.program, made), compiled_verdict(found, made)
         assert one == other
         told["accepted" if isinstance(one, str) else f"exit {one}"] += 1
     return told
@@ -441,10 +405,8 @@ def compared(rng: np.random.Generator, model: bytes, proof: bytes, count: int) -
 @pytest.mark.parametrize("programs", heavy_after((4, 100, 600), 1))
 def test_small_proofs_and_mutants_have_one_verdict(programs: int) -> None:
     rng, told = np.random.default_rng(5), Counter[str]()
-    pairs: list[kernel_cases.Pair] = [
-        (kernel_cases.bound_pair if at % 4 == 0 else kernel_cases.certificate_pair)(rng) for at in range(programs)
-    ]
-    for pair in pairs:
+    drawn = [(kernel_cases.certificate_pair, kernel_cases.bound_pair)[at % 4 == 0](rng) for at in range(programs)]
+    for pair in drawn:
         told += compared(rng, *pair.bytes, 24)
     assert told["accepted"] > 2 * programs
     assert told["exit 3"] > 2 * programs
@@ -460,10 +422,7 @@ def test_larger_proofs_and_mutants_have_one_verdict(kind: str) -> None:
 def test_a_lie_about_a_long_row_is_refused() -> None:
     """At n = 30 000 with hashed scores: a bar that some unlisted pair reaches."""
     model = restrict.load("random:layers=1,heads=2,states=4,seed=3")
-    found = Elaboration(
-        model.content or b"", restrict.certify(model, 30_000).to_bytes(), folder=Path(), model_name="m",
-        certificate_name="c", limit=10**10,
-    )  # fmt: skip
+    found = Elaboration(model.content, restrict.certify(model, 30_000).to_bytes(), limit=10**10)
     assert check_compiled(found).startswith("s VERIFIED n=30000 ")
     lines = found.made.proof.decode().splitlines()
     at = next(at for at, line in enumerate(lines) if line.startswith("row "))

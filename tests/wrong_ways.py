@@ -10,6 +10,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import build
 from restrict.checker.account import Reject
 from restrict.model.fileformat import dumps, loads
+from tests import documents
 from tests.fuzzing.kinds import Trial, sealed
 from tests.trusted import verify
 
@@ -18,11 +19,10 @@ Document = dict[str, Any]
 
 def model(score: str = "0", ties: str = "right", mask: str = "none", **more: Any) -> Document:
     """One head that copies a token; by default the last one."""
-    head = {"name": "h", "kind": "head", "key": "token", "value": "token", "score": score, "ties": ties, "mask": mask}
+    head = documents.head("h", score, key="token", ties=ties, mask=mask)
     head |= {key: more.pop(key) for key in ("domain", "default") if key in more}
-    fields: Document = {"format": "restrict-model/1", "name": "m", "alphabet": ["a", "b"], "variables": [head]}
-    output = {"variable": "h", "position": "last", "accept": [1]} | more.pop("output", {})
-    return {**fields, "output": output, **more}
+    output = {"position": "last", "accept": [1]} | more.pop("output", {})
+    return documents.model(head, **{"alphabet": "ab"} | output | more)
 
 
 LAST, CONTAINS = model(), model("k")

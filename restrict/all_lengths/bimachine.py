@@ -13,13 +13,15 @@ some continuation shows a different value of the head, so **no state is made tha
 labels and the heads' values). After the maps the two automata are minimised again for what is still read.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from restrict.all_lengths.meeting import canonical
 from restrict.all_lengths.program import AFTER, BEFORE, TOKEN, WHEN, Look, OrderOnly, Step
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I32, I64, offsets, take_rows
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.checker.all_lengths import class_counters
 from restrict.kernels import refinement, triples
@@ -97,14 +99,10 @@ def counters(program: OrderOnly) -> Bimachine:
             f"is {FIRST_CELLS}"
         )
     found = class_counters(program.threshold, program.period, letters, program.start, program.end)
-    left, right = (
-        np.array(rows, dtype=np.int32)
-        for rows in (found.left[: size + program.end], found.right[: size + program.start])
-    )
-    lab = np.array(found.table, dtype=np.int32)[: len(left), :, : len(right)]
-    return Bimachine(
-        left, right, np.ascontiguousarray(lab), (TOKEN, BEFORE, AFTER), np.array(found.values, dtype=np.int64)
-    )
+    left = np.array(found.left[: size + program.end], dtype=np.int32)
+    right = np.array(found.right[: size + program.start], dtype=np.int32)
+    lab = np.ascontiguousarray(np.array(found.table, dtype=np.int32)[: len(left), :, : len(right)])
+    return Bimachine(left, right, lab, (TOKEN, BEFORE, AFTER), np.array(found.values, dtype=np.int64))
 
 
 # ---------------------------------------------------------------- maps, and forgetting
@@ -112,14 +110,12 @@ def counters(program: OrderOnly) -> Bimachine:
 
 def with_steps(names: tuple[str, ...], values: I64, steps: list[Step]) -> tuple[tuple[str, ...], I64]:
     """Label rows with the columns of more maps."""
-    columns = {n: values[:, at] for at, n in enumerate(names)}
+    columns = dict(zip(names, values.T, strict=True))
     for step in steps:
         out = step.rule(*(columns[a] for a in step.args))
         full = np.broadcast_to(np.asarray(out, dtype=np.int64), (len(values),))
         columns[step.name] = _inside(step, full, columns.get(WHEN))
-    if not columns:
-        return (), np.zeros((len(values), 0), dtype=np.int64)
-    return tuple(columns), np.stack(list(columns.values()), axis=1)
+    return tuple(columns), np.stack([*columns.values()], axis=1) if columns else values
 
 
 def _inside(step: Step, out: I64, defined: I64 | None) -> I64:
@@ -193,12 +189,8 @@ def entries(machine: Bimachine, look: Look) -> Entries:
     _, first, same = np.unique(profile, axis=0, return_index=True, return_inverse=True)
     rank, later, query = rank[first], look.later[us][first], same.reshape(-1)[query]
     code = np.empty(rank.shape, dtype=np.int32)
-    size = rank.shape[1] + 1
-    entry_rank, entry_value = (
-        np.full((len(rank), size), -1, np.int32),
-        np.full((len(rank), size), look.default, np.int32),
-    )
-    entry_later = np.zeros((len(rank), size), dtype=np.int32)
+    size = len(rank), rank.shape[1] + 1
+    entry_rank, entry_value, entry_later = (np.full(size, empty, np.int32) for empty in (-1, look.default, 0))
     for u, row in enumerate(rank):
         pairs, number = np.unique(np.stack([row, value], axis=1), axis=0, return_inverse=True)
         code[u] = number.reshape(-1) + 1
@@ -210,23 +202,10 @@ def entries(machine: Bimachine, look: Look) -> Entries:
 def side_of(machine: Bimachine, look: Look, table: Entries, mirror: bool) -> Side:
     """The head as the kernels see it from the left, or (``mirror``) from the right."""
     delta, back, lab = machine.facing(mirror)
-    offset, edge_x, edge_b, _ = triples.edges_into(back)
     inclusive = look.mask in (("future",) if mirror else ("past", "none"))
-    newer = (1 - table.later) if mirror else table.later
-    return Side(
-        delta,
-        back,
-        lab,
-        offset,
-        edge_x,
-        edge_b,
-        table.pair,
-        table.query,
-        table.code,
-        table.rank,
-        newer.astype(np.int32),
-        int(inclusive),
-    )
+    newer = ((1 - table.later) if mirror else table.later).astype(np.int32)
+    shown = table.pair, table.query, table.code, table.rank, newer
+    return Side(delta, back, lab, *triples.edges_into(back)[:3], *shown, int(inclusive))
 
 
 def explore(machine: Bimachine, look: Look, table: Entries, mirror: bool, limits: Limits) -> Seen:
@@ -238,32 +217,21 @@ def explore(machine: Bimachine, look: Look, table: Entries, mirror: bool, limits
     return Seen(side, triples.sort_triples(side, cell, summary, rows, step), rows)
 
 
-def observations(
-    machine: Bimachine, look: Look, table: Entries, left: Seen | None, right: Seen | None
-) -> tuple[I32 | None, I32 | None]:
-    """What each edge of the triples shows: the head's value, or (mask ``none``) the entry, up to what matters."""
-    out: list[I32 | None] = []
-    cells = []
-    for seen in (left, right):
-        if seen is None:
-            out.append(None)
-            continue
-        cell = triples.edge_cells(seen.side, seen.triples)
-        cells.append(cell)
-        if look.mask != "none":
-            flat = seen.side.lab.reshape(-1)[cell]
-            query = table.query[flat]
-            out.append(np.where(seen.triples.seen >= 0, table.value[query, seen.triples.seen], -1).astype(np.int32))
+def observations(machine: Bimachine, look: Look, table: Entries, sides: list[Seen]) -> Iterable[I32]:
+    """What each edge of the triples shows, for each side from which the head is seen: the head's value, or (mask
+    ``none``, both sides) the entry, up to what matters."""
+    cells = [triples.edge_cells(seen.side, seen.triples) for seen in sides]
+    entry = [seen.triples.seen for seen in sides]
     if look.mask != "none":
-        return out[0], out[1]
-    assert left is not None
-    assert right is not None
+        query = [table.query[seen.side.lab.reshape(-1)[cell]] for seen, cell in zip(sides, cells, strict=True)]
+        shown = zip(query, entry, strict=True)
+        return [np.where(seen >= 0, table.value[u, seen], -1).astype(np.int32) for u, seen in shown]
     nl, letters, nr = machine.lab.shape
     l, rest = cells[1] % nl, cells[1] // nl
     flat = machine.lab.reshape(-1)
-    query = np.where(flat >= 0, table.query[flat], -1)
+    asked = np.where(flat >= 0, table.query[flat], -1)
     both = cells[0], (l * letters + rest % letters) * nr + rest // letters
-    return canonical(both, (left.triples.seen, right.triples.seen), query, table.rank, table.value, table.later)
+    return canonical(both, (entry[0], entry[1]), asked, table.rank, table.value, table.later)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,28 +266,11 @@ def classify(seen: Seen, out: I32) -> Classes:
     number = np.full(len(named), -1, dtype=np.int32)
     number[reps] = np.arange(len(reps), dtype=np.int32)
     cls = number[named]
-    degree = np.diff(tr.offset)[reps]
-    offset = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
-    index = np.repeat(tr.offset[reps] - offset[:-1], degree) + np.arange(offset[-1])
-    succ = tr.succ[index]
-    return Classes(
-        cls[_start(tr, len(seen.side.back))],
-        offset,
-        np.where(succ >= 0, cls[succ], -1).astype(np.int32),
-        out[index],
-        tr.summary,
-        cls,
-        seen.summaries,
-    )
-
-
-def _start(tr: Triples, states: int) -> I64:
-    """The triples ``(0, b, empty)``."""
-    out = np.empty(states, dtype=np.int64)
-    for b in range(states):
-        part = tr.summary[tr.base[b] : tr.base[b + 1]]
-        out[b] = tr.base[b] + int(np.flatnonzero(part == 0)[0])
-    return out
+    offset, index = offsets(np.diff(tr.offset)[reps]).astype(np.int32), take_rows(tr.offset.astype(np.int64), reps)
+    succ = np.where(tr.succ[index] >= 0, cls[tr.succ[index]], -1).astype(np.int32)
+    cells = pairwise(tr.base[: len(seen.side.back) + 1].tolist())
+    empty = [start + int(np.argmax(tr.summary[start:stop] == 0)) for start, stop in cells]
+    return Classes(cls[empty], offset, succ, out[index], tr.summary, cls, seen.summaries)
 
 
 def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
@@ -327,22 +278,14 @@ def combine(machine: Bimachine, classes: list[Classes], mirror: bool) -> Parts:
     delta, back, lab = machine.facing(mirror)
     place = triples.edges_into(back)[3]
     start = np.zeros((len(classes), len(back)), dtype=np.int32)
-    offsets, succs, outs = [np.zeros(1, dtype=np.int32)], [], []
+    ends, succs, outs = [np.zeros(1, dtype=np.int32)], list[I32](), list[I32]()
     shift = edges = 0
     for h, c in enumerate(classes):
         start[h] = c.start + shift
         succs.append(np.where(c.succ >= 0, c.succ + shift, -1))
         outs.append(c.out)
-        offsets.append(c.offset[1:] + edges)
+        ends.append(c.offset[1:] + edges)
         shift, edges = shift + c.count, edges + len(c.succ)
     empty = np.zeros(0, dtype=np.int32)
-    return Parts(
-        delta,
-        back,
-        lab,
-        place,
-        start,
-        np.concatenate(offsets).astype(np.int32),
-        np.concatenate([*succs, empty]).astype(np.int32),
-        np.concatenate([*outs, empty]).astype(np.int32),
-    )
+    edges_of = (np.concatenate([*some, empty]).astype(np.int32) for some in (ends, succs, outs))
+    return Parts(delta, back, lab, place, start, *edges_of)

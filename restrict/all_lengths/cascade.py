@@ -70,9 +70,8 @@ class _Structure:
     def __init__(self, cascade: Cascade) -> None:
         self.cascade, self.images = cascade, cascade.images
         letters = range(len(cascade.dfa.alphabet))
-        index = {s: at for at, s in enumerate(self.images)}
-        self.number = index
-        self.next = [[index[cascade.image(s, a)] for a in letters] for s in self.images]
+        self.number = {s: at for at, s in enumerate(self.images)}
+        self.next = [[self.number[cascade.image(s, a)] for a in letters] for s in self.images]
         self._classes()
         self._bijections()
 
@@ -133,13 +132,13 @@ def decompose(dfa: Dfa) -> Cascade:
     """The cascade of a minimal automaton without groups (:func:`restrict.languages.monoid.star_free`), with tables over
     what occurs from the start state on."""
     cascade = Cascade(dfa)
-    whole = frozenset(range(dfa.states))
-    structure = _Structure(cascade)
+    whole, structure = frozenset(range(dfa.states)), _Structure(cascade)
     top = structure.height(whole)
-    first = _first(structure, whole, top)
-    builder = _Builder(cascade, structure, top, first)
-    builder.run(whole)
-    cascade.levels, cascade.states = builder.made, builder.last
+    builder = _Builder(cascade, structure, _first(structure, whole, top))
+    front, sets = {(a, whole, whole) for a in range(len(dfa.alphabet))}, {whole: 0}
+    for height in range(top, 0, -1):
+        front, sets = builder.level(height, front, sets)
+    cascade.states = tuple(sets)
     return cascade
 
 
@@ -158,17 +157,8 @@ class _Builder:
     """Goes down the levels and notes what can occur: letter, old and new set, and all tiles that resets choose.
     Whatever the tile of the old chain is, the old set's image lies in the new set, so no more than that is followed."""
 
-    def __init__(self, cascade: Cascade, structure: _Structure, top: int, first: dict[int, Set]) -> None:
-        self.cascade, self.structure, self.top, self.first = cascade, structure, top, first
-        self.made: list[Level] = []
-        self.last: tuple[Set, ...] = ()
-
-    def run(self, whole: Set) -> None:
-        front = {(a, whole, whole) for a in range(len(self.cascade.dfa.alphabet))}
-        sets: dict[Set, int] = {whole: 0}
-        for height in range(self.top, 0, -1):
-            front, sets = self.level(height, front, sets)
-        self.last = tuple(sets)
+    def __init__(self, cascade: Cascade, structure: _Structure, first: dict[int, Set]) -> None:
+        self.cascade, self.structure, self.first = cascade, structure, first
 
     def level(self, height: int, front: Front, sets: dict[Set, int]) -> tuple[Front, dict[Set, int]]:
         """One level; what can occur below it."""
@@ -201,5 +191,5 @@ class _Builder:
             if len(after) > MAX_TRIPLES:
                 raise ResourceLimit(f"a level of the cascade has more than {MAX_TRIPLES} cases")
         shown = tuple(t if t is not None else frozenset[int]() for t in tiles)
-        self.made.append(Level(height, tuple(sets), shown, event, down))
+        self.cascade.levels.append(Level(height, tuple(sets), shown, event, down))
         return after, below

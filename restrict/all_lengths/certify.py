@@ -66,7 +66,7 @@ def certify_costs(
     found = automaton(model, states=states, progress=progress, keep=True)
     values = found.costs(known_label(found, label))
     try:  # of the states that the checker walks, which need not be the fewest
-        claim = costs(moore(found.built, merging=False), label, len(model.markers)).claim()
+        evidence = proved(model, found, costs(moore(found.built, merging=False), label, len(model.markers)).claim())
     except ResourceLimit as error:
-        return values, Proved(f"cost of {label}", 1, found, Evidence(reason=str(error)))
-    return values, Proved(f"cost of {label}", 1, found, proved(model, found, claim))
+        evidence = Evidence(reason=str(error))
+    return values, Proved(f"cost of {label}", 1, found, evidence)

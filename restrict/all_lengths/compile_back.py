@@ -73,10 +73,9 @@ def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[
     event, tile = f"event{at}", f"tile{at}"
     if letters * sets * sets > MAX_TABLE:
         raise ResourceLimit(f"level {at} of the cascade has {sets} sets; its table is over the limit")
-    sources = [("token", letters)] + ([(old, sets), (new, sets)] if old else [])
-    values = _table(
-        [size for _, size in sources], lambda p: level.event.get((p[0], p[1], p[2]) if old else (p[0], 0, 0), 0)
-    )
+
+    def happens(p: tuple[int, ...]) -> int:
+        return level.event.get((p[0], p[1], p[2]) if old else (p[0], 0, 0), 0)
 
     def after_old(p: tuple[int, ...]) -> int:
         return level.down.get((p[0] if old else 0, max(p[-1] - 1, 0)), 0)
@@ -85,19 +84,18 @@ def _level(level: Level, at: int, old: str, new: str, cascade: Cascade) -> list[
         chosen = p[-2] - 1 if p[-2] else max(p[-1] - 1, 0)
         return level.down.get((p[0] if new else 0, chosen), 0)
 
-    before = ([(old, sets)] if old else []) + [(tile, tiles + 1)]
-    after = ([(new, sets)] if new else []) + [(event, tiles + 1), (tile, tiles + 1)]
+    chains = [(old, sets), (new, sets)] if old else []
     return [
-        _map(event, sources, values, tiles + 1),
+        _map(event, [("token", letters), *chains], happens, tiles + 1),
         head(tile, key=event, value=event, score="k > 0", mask="strict_past", ties="right", default=0),
-        _map(f"old{at}", before, _table([s for _, s in before], after_old), below),
-        _map(f"new{at}", after, _table([s for _, s in after], after_new), below),
+        _map(f"old{at}", [*chains[:1], (tile, tiles + 1)], after_old, below),
+        _map(f"new{at}", [*chains[1:], (event, tiles + 1), (tile, tiles + 1)], after_new, below),
     ]
 
 
-def _map(name: str, args: list[tuple[str, int]], values: Any, size: int) -> dict[str, Any]:
+def _map(name: str, args: list[tuple[str, int]], entry: Callable[[tuple[int, ...]], int], size: int) -> dict[str, Any]:
     names = [a for a, _ in args]
-    return mapped(name, names, max(size, 1), table(names, values))
+    return mapped(name, names, max(size, 1), table(names, _table([s for _, s in args], entry)))
 
 
 def _table(shape: list[int], entry: Callable[[tuple[int, ...]], int], point: tuple[int, ...] = ()) -> Any:

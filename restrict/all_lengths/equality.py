@@ -35,54 +35,45 @@ TOO_MANY = f"two automata have more than {MAX_PAIRS} pairs of states"
 
 def equal(one: Model, two: Model, first: int, states: int, progress: Progress | None) -> Proved | Counterexample:
     """Whether two models have the same labels wherever both are defined."""
-    found = [automaton(model, states=states, progress=progress, keep=True) for model in (one, two)]
-    labels.comparable(found[0].built.program, found[1].built.program)
-    if found[0].every and first > 1:
+    here, there = (automaton(model, states=states, progress=progress, keep=True) for model in (one, two))
+    labels.comparable(here.built.program, there.built.program)
+    if here.every and first > 1:
         raise UsageError("with output at every position `first` is not available")
     languages = all(model.output.accept is not None and model.output.position == "last" for model in (one, two))
-    what = f"{'language' if languages else 'labels'} of {two.name}"
-    wrong, claims = _compared(found, first, languages)
-    once = defined_once(found[0].moore, found[1].moore, _ends(found))
+    what, ends = f"{'language' if languages else 'labels'} of {two.name}", (len(one.markers), len(two.markers))
+    wrong, claims = _compared(here, there, ends, first, languages)
+    once = defined_once(here.moore, there.moore, ends)
     if wrong is not None:
         try_difference(one, wrong, claims[0], other=two)
-        return Counterexample(what, wrong, found[0], proved(one, found[0], claims[0]), once)
-    try_equal(found[0], found[1], first)
-    second = Proved(what, first, found[1], proved(two, found[1], claims[1]))
-    return Proved(what, first, found[0], proved(one, found[0], claims[0]), second, once)
-
-
-def _ends(found: list[Automaton]) -> tuple[int, int]:
-    """How many markers each model has."""
-    return len(found[0].model.markers), len(found[1].model.markers)
+        return Counterexample(what, wrong, here, proved(one, here, claims[0]), once)
+    try_equal(here, there, first)
+    second = Proved(what, first, there, proved(two, there, claims[1]))
+    return Proved(what, first, here, proved(one, here, claims[0]), second, once)
 
 
 def _compared(
-    found: list[Automaton], first: int, languages: bool
-) -> tuple[Difference | None, tuple[dict[str, Any], dict[str, Any]]]:
-    """A shortest difference, and the claim about each model."""
-    one, two = found
-    ends, names = _ends(found), [labels_of.labels for labels_of in (one.built.program, two.built.program)]
+    one: Automaton, two: Automaton, ends: tuple[int, int], first: int, languages: bool
+) -> tuple[Difference | None, list[dict[str, Any]]]:
+    """A shortest difference, and the claim about each model; ``ends``: how many markers each has."""
     if one.every:
         wrong = labels.difference_anywhere(one.built, two.built)
         machine = labels.common_bimachine(one.built, two.built)
     else:
         wrong = labels.difference_at_the_end(one.moore, two.moore, ends, first)
         both = common(one.moore, two.moore)
-        machine = both.document(labels.named_labels(both.labels, (*names[0], *names[1])))
+        taken = (*one.built.program.labels, *two.built.program.labels)
+        machine = both.document(labels.named_labels(both.labels, taken))
         if languages:
-            dfa = both.language()
-            machine = spelled(Regular(f"the language of {two.model.name}", two.model.name, dfa))
-    which, positive, negative = (
-        ("language", "recognises", "differs") if languages else ("machine", "computes", "deviates")
-    )
+            machine = spelled(Regular(f"the language of {two.model.name}", two.model.name, both.language()))
+    words = ("language", "recognises", "differs") if languages else ("machine", "computes", "deviates")
+    which, positive, negative = words
     claims = [{"kind": positive, which: machine, "from": first + end - min(ends)} for end in ends]
-    if wrong is None:
-        return None, (claims[0], claims[1])
-    if languages:
-        wrong = Difference(wrong.word, wrong.n, wrong.said, wrong.other == "accept")
-    claim = claims[0] | {"kind": negative, "word": list(wrong.word), "shortest": 1}
-    claim |= {"position": wrong.position} if one.every else {}
-    return wrong, (claim, claims[1])
+    if wrong is not None:
+        claims[0] |= {"kind": negative, "word": list(wrong.word), "shortest": 1}
+        claims[0] |= {"position": wrong.position} if one.every else {}
+        if languages:
+            wrong = Difference(wrong.word, wrong.n, wrong.said, wrong.other == "accept")
+    return wrong, claims
 
 
 def common(one: Moore, two: Moore) -> Moore:

@@ -12,6 +12,7 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.base.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER, QuasiLinear, Settled, least_costs
 from restrict.languages.subset import SubsetGraph, shortest
+from restrict.languages.walk import breadth_first
 from restrict.model.restriction import FREE
 
 MAX_SETS = 20_000
@@ -72,64 +73,47 @@ class Costs:
 
 
 class Sets:
-    """Sets of states, numbered as they are met; number 0 is the start alone."""
+    """The sets of states that were ``met``, and what follows each: the start alone, and what is asked for."""
 
     def __init__(self, automaton: Moore, label: str) -> None:
         self.automaton, self.label = automaton, label
-        self.rows = automaton.delta.tolist()
         self.good = frozenset(q for q, name in enumerate(automaton.said) if name in (label, UNDEFINED))
         self.spoken = frozenset(q for q, name in enumerate(automaton.said) if name != UNDEFINED)
-        self.known: dict[Set, int] = {}
-        self.order: list[Set] = []
-        self.edges: list[list[int] | None] = []
-        self.number(frozenset([0]))
+        self.start: Set = frozenset([0])
+        self.met, self.edges = {self.start: self.start}, dict[Set, list[Set]]()
+        self.columns = automaton.delta.T.tolist()
 
-    def number(self, states: Set) -> int:
-        """The number of a set."""
-        if states not in self.known:
-            if len(self.order) >= MAX_SETS:
-                raise ResourceLimit(f"more than {MAX_SETS} sets of states; the forcing cost is not known")
-            self.known[states] = len(self.order)
-            self.order.append(states)
-            self.edges.append(None)
-        return self.known[states]
-
-    def after(self, number: int) -> list[int]:
-        """The sets after a free position, and after each symbol."""
-        found = self.edges[number]
-        if found is None:
-            states, rows = self.order[number], self.rows
-            single = [frozenset(rows[q][x] for q in states) for x in range(len(self.automaton.alphabet))]
-            found = [self.number(s) for s in (frozenset().union(*single), *single)]
-            self.edges[number] = found
+    def meet(self, states: Set) -> Set:
+        """A set, counted: always the same object, which is found again without its elements being compared."""
+        found = self.met.setdefault(states, states)
+        if len(self.met) > MAX_SETS:
+            raise ResourceLimit(f"more than {MAX_SETS} sets of states; the forcing cost is not known")
         return found
 
-    def explore(self) -> list[list[int]]:
-        """The successors of all sets that the start reaches, breadth first."""
-        at, out = 0, []
-        while at < len(self.order):
-            out.append(self.after(at))
-            at += 1
-        return out
+    def after(self, states: Set) -> list[Set]:
+        """The sets after a free position, and after each symbol."""
+        if states not in self.edges:
+            single = [frozenset(map(column.__getitem__, states)) for column in self.columns]
+            self.edges[states] = [self.meet(s) for s in (frozenset().union(*single), *single)]
+        return self.edges[states]
 
-    def forced(self, number: int) -> bool:
-        """Whether all states of a set have the label."""
-        return self.order[number] <= self.good
+    def graph(self) -> tuple[list[list[int]], list[bool]]:
+        """All sets that the start reaches, breadth first: their successors, and whether all states of a set have the
+        label."""
+        number = {states: at for at, states in enumerate(breadth_first(self.start, self.after))}
+        return [[number[to] for to in self.after(states)] for states in number], [s <= self.good for s in number]
 
 
 def costs(automaton: Moore, label: str, markers: int) -> Costs:
     """The exact cost of forcing a label at every length."""
-    sets = Sets(automaton, label)
-    edges = sets.explore()
-    goals = [v for v in range(len(edges)) if sets.forced(v)]
-    return Costs(label, *least_costs(edges, goals), 0 if markers else 1)
+    edges, forced = Sets(automaton, label).graph()
+    return Costs(label, *least_costs(edges, [v for v, good in enumerate(forced) if good]), 0 if markers else 1)
 
 
 def cheapest_restriction(automaton: Moore, label: str, symbols: int) -> tuple[str, ...] | None:
     """A restriction of words of ``symbols`` symbols that forces a label with the fewest fixed ones. Result: a symbol or
     ``*`` (free) for each position without a marker; ``None`` where no restriction forces the label."""
-    sets = Sets(automaton, label)
-    edges = np.array(sets.explore(), dtype=np.int64)
-    goal = np.array([sets.forced(v) for v in range(len(edges))])
-    walk = shortest(SubsetGraph(edges[:, 0], edges[:, 1:].T, goal, False), [None] * symbols)
+    rows, forced = Sets(automaton, label).graph()
+    edges = np.array(rows, dtype=np.int64)
+    walk = shortest(SubsetGraph(edges[:, 0], edges[:, 1:].T, np.array(forced), False), [None] * symbols)
     return None if walk is None else tuple(FREE if a is None else automaton.alphabet[a] for a in walk)

@@ -64,18 +64,19 @@ def common_bimachine(one: Built, two: Built) -> dict[str, Any]:
         return -1 if mine < 0 or other < 0 else union.index(names[1][other] or names[0][mine])
 
     table = [[[cell(l, x, r) for r in rights] for x in range(len(order))] for l in lefts]
-    out: dict[str, Any] = {"alphabet": list(one.program.alphabet), "labels": named_labels(union, union)}
-    return out | {"left": left, "right": right, "table": table}
+    return _document(one.program, union, left, right, table)
 
 
 def bimachine_document(built: Built) -> dict[str, Any]:
     """A bimachine of labels, as the checker reads it."""
-    program, machine = built.program, built.machine
-    label = np.append(machine.column("@label"), -1)
-    labels = tuple(program.labels)
+    machine = built.machine
+    table = np.append(machine.column("@label"), -1)[machine.lab].tolist()
+    return _document(built.program, built.program.labels, machine.left.tolist(), machine.right.tolist(), table)
+
+
+def _document(program: OrderOnly, labels: tuple[str, ...], left: Any, right: Any, table: Any) -> dict[str, Any]:
     out: dict[str, Any] = {"alphabet": list(program.alphabet), "labels": named_labels(labels, labels)}
-    out |= {"left": machine.left.tolist(), "right": machine.right.tolist()}
-    return out | {"table": label[machine.lab].tolist()}
+    return out | {"left": left, "right": right, "table": table}
 
 
 def letter_order(one: OrderOnly, two: OrderOnly) -> list[int]:
@@ -105,26 +106,20 @@ def difference_anywhere(one: Built, two: Built) -> Difference | None:
     lefts, rights = _reached(ours.left, theirs.left[:, order]), _reached(ours.right, theirs.right[:, order])
     behind = [(pair, len(letters_to(rights, pair))) for pair in rights]
     names = [_names(one.program, ours), _names(two.program, theirs)]
-    best: tuple[int, Pair, int, Pair, str, str] | None = None
+    best, symbols = None, one.program.alphabet
     for pair in lefts:
-        before = len(letters_to(lefts, pair))
+        start = letters_to(lefts, pair)
         for x, y in enumerate(order):
             for other, after in behind:
-                if best is not None and before + 1 + after >= best[0]:
-                    continue
-                label = ours.lab[pair[0], x, other[0]]
-                if label < 0:
+                label, n = ours.lab[pair[0], x, other[0]], len(start) + 1 + after
+                if label < 0 or (best is not None and n >= best.n):
                     continue
                 said, said_there = names[0][label], names[1][theirs.lab[pair[1], y, other[1]]]
                 if UNDEFINED not in (said, said_there) and said != said_there:
-                    best = (before + 1 + after, pair, x, other, said, said_there)
-    if best is None:
-        return None
-    n, pair, x, other, said, said_there = best
-    start, symbols = letters_to(lefts, pair), one.program.alphabet
-    run = [*start, x, *reversed(letters_to(rights, other))]
-    word = tuple(symbols[a] for a in run if a < len(symbols))
-    return Difference(word, n, said, other=said_there, position=len(start))
+                    run = [*start, x, *reversed(letters_to(rights, other))]
+                    word = tuple(symbols[a] for a in run if a < len(symbols))
+                    best = Difference(word, n, said, other=said_there, position=len(start))
+    return best
 
 
 def _names(program: OrderOnly, machine: Bimachine) -> list[str]:

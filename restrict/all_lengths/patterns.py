@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from restrict.all_lengths.forcing import Sets
+from restrict.all_lengths.forcing import MAX_SETS, Set, Sets
 from restrict.all_lengths.moore import Moore
-from restrict.languages.walk import cheapest_first
+from restrict.languages.walk import cheapest_first, until_repeat
 from restrict.model.restriction import FREE
 
 MIDDLES = 300
 """Middles of a length are tried only where there are at most this many words of cells of that length."""
 SMALL = 1000
 """With more sets of states, only the free middle is tried."""
-Place = tuple[int, int]
-"""A set of states by its number, and 0 before the middle, 1 behind it."""
+Place = tuple[Set, int]
+"""A set of states, and 0 before the middle, 1 behind it."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def cheapest_pattern(automaton: Moore, label: str, markers: int) -> Pattern | No
     smallest share of fixed symbols in a middle of up to four cells; ``None`` where none does."""
     sets = Sets(automaton, label)
     for middle in middles(automaton.alphabet):
-        if middle != (FREE,) and len(sets.order) > SMALL:
+        if middle != (FREE,) and len(sets.met) > SMALL:
             break
         if (found := _with_middle(sets, middle, markers)) is not None:
             return found
@@ -91,30 +91,26 @@ def _with_middle(sets: Sets, middle: tuple[str, ...], markers: int) -> Pattern |
     cells = [symbols.index(a) for a in middle]
 
     def moves(at: Place) -> Iterator[tuple[Place, int, str]]:
-        node, part = at
-        for to, a in zip(sets.after(node), symbols, strict=True):
+        states, part = at
+        for to, a in zip(sets.after(states), symbols, strict=True):
             yield (to, part), +(a != FREE), a
         if part == 0:
-            yield (_union(sets, node, cells), 1), 0, ""
+            yield (_union(sets, states, cells), 1), 0, ""
 
     parent: dict[Place, tuple[Place, str]] = {}
-    for at, _ in cheapest_first((0, 0), moves, parent):
-        if at[1] == 1 and sets.forced(at[0]) and sets.order[at[0]] & sets.spoken:
+    for at, _ in cheapest_first((sets.start, 0), moves, parent):
+        if at[1] == 1 and at[0] <= sets.good and at[0] & sets.spoken:
             return _pattern(parent, at, sets.label, markers, middle)
     return None
 
 
-def _union(sets: Sets, node: int, cells: list[int]) -> int:
+def _union(sets: Sets, states: Set, cells: list[int]) -> Set:
     """The set of all states after any number of cells of the middle."""
-    seen: set[tuple[int, int]] = set()
-    states: set[int] = set()
-    t = 0
-    while (node, t % len(cells)) not in seen:
-        seen.add((node, t % len(cells)))
-        states |= sets.order[node]
-        node = sets.after(node)[cells[t % len(cells)]]
-        t += 1
-    return sets.number(frozenset(states))
+    size = len(cells)
+    places, _ = until_repeat(
+        (states, 0), lambda at: (sets.after(at[0])[cells[at[1]]], (at[1] + 1) % size), size * MAX_SETS, ""
+    )
+    return sets.meet(frozenset().union(*(reached for reached, _ in places)))
 
 
 def _pattern(

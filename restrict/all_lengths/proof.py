@@ -4,7 +4,8 @@ extended and read separately for each query value, a box extended by a pair lies
 and all entries of a box that are read give one value: the equations of Theorem B."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from restrict.all_lengths.bimachine import Classes, Entries
 from restrict.all_lengths.program import UNDEFINED, Look, OrderOnly
 from restrict.all_lengths.stages import Built, Stage
-from restrict.base.arrays import I32, I64
+from restrict.base.arrays import I64
 from restrict.base.errors import NotEstablished, ResourceLimit
 from restrict.base.strictjson import one_line_lists
 from restrict.model.lengths import SEARCHED, least_length, why_not
@@ -95,25 +96,25 @@ def _heads(layer: Stage) -> list[dict[str, Any]]:
     width = (layer.before.lab.shape[2], layer.before.lab.shape[0])
     shift, column, room = [0, 0], [0, 0], MOST_BYTES
     out = []
-    for h, look in enumerate(layer.heads):
+    for look, table, *both in layer.heads:
         queries = np.unique(layer.before.column(look.query))
         pairs = np.unique(layer.before.column(look.pair))
         content: dict[str, Any] = {"name": look.name, "queries": queries.tolist(), "pairs": pairs.tolist()}
         boxes: dict[str, int] = {}
-        entries = _Entries(layer, look, layer.tables[h], queries, pairs)
+        boxes_of = _boxes(layer, look, table, (queries, pairs))
         tables = {}
-        for side, classes in enumerate((layer.left[h], layer.right[h])):
+        for side, classes in enumerate(both):
             if classes is None:
                 continue
             number = []
-            for box in entries.boxes(classes):
+            for box in boxes_of(classes):
                 text = json.dumps(box, separators=(",", ":"))
                 if text not in boxes and (room := room - len(text)) < 0:
                     raise ResourceLimit(f"a proof would be larger than {MOST_BYTES >> 20} MiB")
                 number.append(boxes.setdefault(text, len(boxes)))
-            start = column[side]
-            vectors = layer.sides[side][2][:, start : start + width[side]]
-            tables[("left", "right")[side]] = _numbers(vectors, shift[side], number)
+            vectors = layer.sides[side][2][:, column[side] : column[side] + width[side]]
+            own = np.where(vectors >= 0, vectors - shift[side], len(number))  # the classes' numbers of this head
+            tables[("left", "right")[side]] = np.array([*number, -1], dtype=np.int64)[own].tolist()
             column[side] += width[side]
             shift[side] += classes.count
         content["boxes"] = [json.loads(b) for b in boxes]
@@ -121,31 +122,22 @@ def _heads(layer: Stage) -> list[dict[str, Any]]:
     return out
 
 
-def _numbers(vectors: I32, shift: int, number: list[int]) -> list[list[int]]:
-    """Class numbers replaced by box numbers."""
-    table = np.array([*number, -1], dtype=np.int64)
-    inner = np.where(vectors >= 0, vectors - shift, len(number))
-    rows: list[list[int]] = table[inner].tolist()
-    return rows
+def _boxes(layer: Stage, look: Look, table: Entries, values: tuple[I64, I64]) -> Callable[[Classes], Iterator[Any]]:
+    """A function that gives for each class in order, for each query value: the pairs, sorted; one class is held at a
+    time. ``values``: the query values and the pairs in use. From the construction's entries: for each query value and
+    entry, a pair that makes it (-1: nothing)."""
+    (queries, pairs), before = values, layer.before
+    rows, column = np.empty(len(queries), dtype=np.int64), np.empty(len(pairs), dtype=np.int64)
+    rows[np.searchsorted(queries, before.column(look.query))] = table.query
+    column[np.searchsorted(pairs, before.column(look.pair))] = table.pair
+    pair_of = np.full((len(queries), table.rank.shape[1]), -1, dtype=np.int64)
+    for u, row in enumerate(rows):
+        pair_of[u, table.code[row][column][::-1]] = np.arange(len(pairs))[::-1]
 
-
-class _Entries:
-    """From the construction's entries to pairs: for each query value and entry, a pair that makes it (-1: nothing)."""
-
-    def __init__(self, layer: Stage, look: Look, table: Entries, queries: I64, pairs: I64) -> None:
-        self.row = np.empty(len(queries), dtype=np.int64)
-        column = np.empty(len(pairs), dtype=np.int64)
-        self.row[np.searchsorted(queries, layer.before.column(look.query))] = table.query
-        column[np.searchsorted(pairs, layer.before.column(look.pair))] = table.pair
-        self.pair_of = np.full((len(queries), table.rank.shape[1]), -1, dtype=np.int64)
-        for u, row in enumerate(self.row):
-            code = table.code[row][column]
-            self.pair_of[u, code[::-1]] = np.arange(len(pairs))[::-1]
-
-    def boxes(self, classes: Classes) -> Iterator[list[list[int]]]:
-        """For each class in order, for each query value: the pairs, sorted. One class is held at a time."""
+    def boxes(classes: Classes) -> Iterator[list[list[int]]]:
         seen = np.unique(np.stack([classes.member_of, classes.members], axis=1), axis=0)
-        starts = np.searchsorted(seen[:, 0], np.arange(classes.count + 1))
-        for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        for start, stop in pairwise(np.searchsorted(seen[:, 0], np.arange(classes.count + 1)).tolist()):
             summaries = classes.summaries[seen[start:stop, 1]]
-            yield [sorted(set(self.pair_of[u, summaries[:, row]].tolist())) for u, row in enumerate(self.row.tolist())]
+            yield [sorted(set(pair_of[u, summaries[:, row]].tolist())) for u, row in enumerate(rows.tolist())]
+
+    return boxes

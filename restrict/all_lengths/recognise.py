@@ -83,15 +83,11 @@ def recognise(model: Model) -> OrderOnly:
     wanted = _ancestors(model)
     reader = _Reader(model)
     reader.sizes[TOKEN] = len(model.alphabet) + len(model.markers)
-    forms: dict[str, dict[Expr, Form]] = {}
-    for variable in model.variables:
-        if variable.name in wanted:
-            forms[variable.name] = _guard(variable.name, _scan, reader, variable)
+    read = [variable for variable in model.variables if variable.name in wanted]
+    forms = {variable.name: _guard(variable.name, _scan, reader, variable) for variable in read}
     when = _guard("when", _when, reader)
     _defined_somewhere(model, reader, when)
-    for variable in model.variables:
-        if variable.name not in wanted:
-            continue
+    for variable in read:
         if isinstance(variable, Map):
             _guard(variable.name, _add_map, reader, variable)
         else:
@@ -175,16 +171,10 @@ def _scan(reader: _Reader, variable: Head | Map) -> dict[Expr, Form]:
     return _forms(reader, variable, expr)
 
 
-def _finite_names(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[str, int]:
-    """The finite variables that an expression mentions, with their sizes."""
-    if isinstance(variable, Map):
-        return {a: reader.sizes[a] for a in variable.args if a in expr.names}
-    roles = {"q": variable.query, "k": variable.key}
-    return {r: reader.sizes[v] for r, v in roles.items() if r in expr.names and v is not None}
-
-
 def _forms(reader: _Reader, variable: Head | Map, expr: Expr) -> dict[Expr, Form]:
-    names = _finite_names(reader, variable, expr)
+    roles: dict[str, str | None] = {"q": variable.query, "k": variable.key} if isinstance(variable, Head) else {}
+    roles |= {arg: arg for arg in variable.args} if isinstance(variable, Map) else {}
+    names = {role: reader.sizes[v] for role, v in roles.items() if role in expr.names and v is not None}
     if prod(names.values()) > MAX_COMBINATIONS:
         raise Declined(f"its rule mixes positions with {prod(names.values())} combinations of values, over the limit")
     out: dict[Expr, Form] = {}
@@ -229,15 +219,16 @@ def _add_map(reader: _Reader, variable: Map) -> None:
     expr = _folded(expression(rule), {"position": name("i")})
     # Names in dead branches are arguments, too: the checker, which folds nothing, looks them up.
     args = tuple(a for a in variable.args if a in rule.mentions and a != "position")
-    if not rule.mentions & {*POSITIONS, "position"}:
-        _step(reader, variable, args, lambda *c: _evaluate(expr, args, c))
-        return
+    placed = rule.mentions & {*POSITIONS, "position"}
 
-    def at_classes(*columns: I64) -> I64:
-        p, s = columns[-2], columns[-1]
-        return _evaluate(expr, (*args, "i", "n"), (*columns[:-2], p, p + s + 1))
+    def values(*columns: I64) -> I64:
+        if not placed:
+            return _evaluate(expr, args, columns)
+        *others, p, s = columns
+        return _evaluate(expr, (*args, "i", "n"), (*others, p, p + s + 1))
 
-    _step(reader, variable, (*args, BEFORE, AFTER), at_classes)
+    read = (*args, BEFORE, AFTER) if placed else args
+    reader.steps.append(Step(variable.name, read, values, reader.sizes[variable.name], variable.name))
 
 
 def _evaluate(expr: Expr, names: tuple[str, ...], columns: tuple[I64, ...]) -> I64:
@@ -246,35 +237,26 @@ def _evaluate(expr: Expr, names: tuple[str, ...], columns: tuple[I64, ...]) -> I
     return evaluate(expr, used, total)
 
 
-def _step(reader: _Reader, variable: Map, args: tuple[str, ...], rule: Callable[..., I64]) -> None:
-    reader.steps.append(Step(variable.name, args, rule, reader.sizes[variable.name], variable.name))
-
-
 def _add_head(reader: _Reader, head: Head, forms: dict[Expr, Form]) -> None:
     scores = _scores(reader, head, forms)
-    classes = reader.threshold + reader.period
-    query = [(head.query, reader.sizes[head.query])] if scores.q and head.query else []
-    query += [(BEFORE, classes), (AFTER, classes)] if scores.i else []
-    key = [(head.key, reader.sizes[head.key])] if scores.k and head.key else []
-    key += [(BEFORE, classes), (AFTER, classes)] if scores.j else []
-    values = reader.sizes[head.value]
-    _packed(reader, f"{head.name}@query", query, head.name)
-    _packed(reader, f"{head.name}@pair", [*key, (head.value, values)], head.name)
+    values, classes = reader.sizes[head.value], reader.threshold + reader.period
+
+    def read(role: str | None, placed: bool) -> list[tuple[str, int]]:
+        """What a score looks at on one side."""
+        own = [(role, reader.sizes[role])] if role else []
+        return own + [(BEFORE, classes), (AFTER, classes)] * placed
+
+    _packed(reader, f"{head.name}@query", read(head.query if scores.q else None, scores.i), head.name)
+    pair = [*read(head.key if scores.k else None, scores.j), (head.value, values)]
+    _packed(reader, f"{head.name}@pair", pair, head.name)
     rank = np.repeat(scores.rank, values, axis=-1).astype(np.int32)
     tie = np.repeat(scores.tie, values, axis=-1)
     later = _later(rank, tie, head.ties == "right")
+    copied = np.tile(np.arange(values, dtype=np.int64), rank.shape[-1] // values)
     look = Look(
-        head.name,
-        f"{head.name}@query",
-        f"{head.name}@pair",
-        rank,
-        later,
-        np.tile(np.arange(values, dtype=np.int64), rank.shape[-1] // values),
-        head.mask,
-        head.default,
-        reader.sizes[head.name],
-        head.name,
-    )
+        head.name, f"{head.name}@query", f"{head.name}@pair", rank, later, copied, head.mask, head.default,
+        reader.sizes[head.name], head.name,
+    )  # fmt: skip
     reader.steps.extend([look] if scores.reach == 0 else windowed(look, scores.reach))
 
 
@@ -353,18 +335,16 @@ def _tabulate(reader: _Reader, head: str, table: list[list[Form]], i: bool, j: b
             f"variable {head!r}: its score has {cells} combinations of values and position classes; "
             f"the limit is {MAX_CELLS}"
         )
-    at_i = np.array(grid(classes, classes)) if i else np.zeros((1, 2), dtype=np.int64)
-    at_j = np.array(grid(classes, classes)) if j else np.zeros((1, 2), dtype=np.int64)
+    at_i, at_j = (np.array(grid(classes, classes) if told else [(0, 0)]) for told in (i, j))
     offsets = np.arange(-reach, reach + 1)
     out = np.empty((len(offsets), nq, len(at_i), nk, len(at_j)), dtype=np.int64)
     mesh = np.meshgrid(offsets, np.arange(len(at_i)), np.arange(len(at_j)), indexing="ij")
     d, a, b = (m.reshape(-1) for m in mesh)
     where = points({P: at_i[a, 0], S: at_i[a, 1], P2: at_j[b, 0], S2: at_j[b, 1], DIFFERENCE: d})
-    kept: dict[int, I64] = {}
+    distinct = {id(form): form for row in table for form in row}
+    kept = {name: values_at(form, where).reshape(mesh[0].shape) for name, form in distinct.items()}
     for u, row in enumerate(table):
         for v, form in enumerate(row):
-            if id(form) not in kept:
-                kept[id(form)] = values_at(form, where).reshape(mesh[0].shape)
             out[:, u, :, v, :] = kept[id(form)]
     shaped = out.reshape(len(offsets), nq * len(at_i), nk * len(at_j))
     return shaped if reach else shaped[0]
@@ -375,7 +355,7 @@ def _by_position(table: list[list[Form]], q: bool, k: bool) -> _Scores:
     ``j`` form one rank, above (below) every other score of the row."""
     forms: dict[tuple[int, ...], Form] = {(u, v): form for u, row in enumerate(table) for v, form in enumerate(row)}
     ranked = by_position(_declined, forms, 0)
-    rank, tie = np.zeros((len(table), len(table[0])), np.int64), np.zeros((len(table), len(table[0])), np.int64)
+    rank, tie = np.zeros((2, len(table), len(table[0])), np.int64)
     for u, row in enumerate(table):
         values = [number(ranked[u, v]) or 0 for v in range(len(row))]
         order = {value: at for at, value in enumerate(sorted(set(values)))}
@@ -394,12 +374,10 @@ def _declined(why: str) -> NoReturn:
 def _finish(reader: _Reader, when: Form | None) -> OrderOnly:
     model = reader.model
     output = model.output.variable
-    defined = None
+    defined = None if when is None else WHEN
     if when is not None:
-        defined = WHEN
-        reader.steps.insert(
-            0, Step(WHEN, (BEFORE, AFTER), lambda p, s: values_at(when, points({P: p, S: s})), 2, "when")
-        )
+        first = Step(WHEN, (BEFORE, AFTER), lambda p, s: values_at(when, points({P: p, S: s})), 2, "when")
+        reader.steps.insert(0, first)
     size = reader.sizes[output]
     for value in model.output.accept or ():
         if value >= size:
@@ -407,18 +385,8 @@ def _finish(reader: _Reader, when: Form | None) -> OrderOnly:
     names = [model.output.label(v) for v in range(size)]
     labels = tuple(dict.fromkeys(names))
     steps = needed(tuple(reader.steps), (output,) if defined is None else (output, defined))
+    markers, every = (model.start_marker is not None, model.end_marker is not None), model.output.position == "every"
     return OrderOnly(
-        model.alphabet,
-        model.start_marker is not None,
-        model.end_marker is not None,
-        steps,
-        output,
-        model.output.position == "every",
-        labels,
-        tuple(labels.index(n) for n in names),
-        reader.threshold,
-        reader.period,
-        defined,
-        dict(reader.sizes),
-        model.output.accept is not None,
-    )
+        model.alphabet, *markers, steps, output, every, labels, tuple(labels.index(n) for n in names), reader.threshold,
+        reader.period, defined, dict(reader.sizes), model.output.accept is not None,
+    )  # fmt: skip

@@ -6,6 +6,7 @@ is not extended for them, and their summaries are merged for the one place where
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,18 +25,22 @@ PAIRS = 50_000_000
 """The most pairs of a left and a right row that occur together."""
 
 
+class Head(NamedTuple):
+    """A head of a stage: its entries, and its classes on both sides (``None``: not seen from there)."""
+
+    look: Look
+    table: Entries
+    left: Classes | None
+    right: Classes | None
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One stage as it was built, before merging: what a certificate records. ``heads``; ``tables`` of their entries;
-    ``left`` and ``right``: the classes for each head (``None``: not seen from that side); ``base``, ``delta``,
+    """One stage as it was built, before merging: what a certificate records. ``heads``; ``base``, ``delta``,
     ``vectors`` of both new automata; ``before`` and ``after``: the bimachines. ``merge_l``, ``merge_r``: the state of
-    ``after`` for each new one. ``steps``: the maps computed with it."""
+    ``after`` for each new one."""
 
-    heads: tuple[Look, ...]
-    steps: tuple[Step, ...]
-    tables: tuple[Entries, ...]
-    left: tuple[Classes | None, ...]
-    right: tuple[Classes | None, ...]
+    heads: tuple[Head, ...]
     sides: tuple[Side, Side]
     before: Bimachine
     after: Bimachine
@@ -145,33 +150,22 @@ def build(
     program = _with_label(program)
     plan = levels(program)
     machine = bimachine.counters(program)
-    layers: list[Stage] = []
-    account: list[Record] = []
-    for at, (heads, steps) in enumerate(plan.stages):
-        later: list[Step | Look] = []
-        for other, maps in plan.stages[at + 1 :]:
-            later += [*other, *maps]
-        later += [*plan.before, *plan.last, *plan.after]
-        start = perf_counter()
-        layer = extend(machine, heads, steps, _live(program, later), limits, False)
+    layers, account = list[Stage](), list[Record]()
+    for at, (heads, steps) in enumerate([*plan.stages, *([] if program.every else [(plan.last, plan.after)])]):
+        start, last = perf_counter(), at == len(plan.stages)
+        if last:
+            names, values = bimachine.with_steps(machine.names, machine.values, plan.before)
+            machine, later = replace(machine, names=names, values=values), list[Step | Look]()
+        else:
+            later = [step for stage in plan.stages[at + 1 :] for part in stage for step in part]
+            later += [*plan.before, *plan.last, *plan.after]
+        layer = extend(machine, heads, steps, _live(program, later), limits, last)
         machine = layer.after
         account.append(_record(layer, start))
         layers += [layer] if keep else []
-        say(f"{len(machine.left)} + {len(machine.right)} states after {', '.join(account[-1].heads) or 'the maps'}")
-    if not program.every:
-        start = perf_counter()
-        machine = replace_columns(machine, plan.before)
-        layer = extend(machine, plan.last, plan.after, [program.output], limits, True)
-        machine = layer.after
-        account.append(_record(layer, start))
-        layers += [layer] if keep else []
+        if not last:
+            say(f"{len(machine.left)} + {len(machine.right)} states after {', '.join(account[-1].heads) or 'the maps'}")
     return Built(program, machine, tuple(layers), tuple(account))
-
-
-def replace_columns(machine: Bimachine, steps: list[Step]) -> Bimachine:
-    """The same bimachine with the columns of more maps."""
-    names, values = bimachine.with_steps(machine.names, machine.values, steps)
-    return replace(machine, names=names, values=values)
 
 
 def _with_label(program: OrderOnly) -> OrderOnly:
@@ -202,7 +196,7 @@ def _live(program: OrderOnly, later: Iterable[Step | Look]) -> list[str]:
 def _record(layer: Stage, start: float) -> Record:
     grown = (len(layer.sides[0][0]), len(layer.sides[1][0]))
     states = (len(layer.after.left), len(layer.after.right))
-    names = tuple(dict.fromkeys(h.model_variable for h in layer.heads))
+    names = tuple(dict.fromkeys(head.look.model_variable for head in layer.heads))
     return Record(names, grown, states, len(layer.after.values), perf_counter() - start)
 
 
@@ -210,70 +204,49 @@ def _record(layer: Stage, start: float) -> Record:
 
 
 def extend(
-    machine: Bimachine, heads: list[Look], steps: list[Step], keep: list[str], limits: Limits, last: bool
+    machine: Bimachine, looks: list[Look], steps: list[Step], keep: list[str], limits: Limits, last: bool
 ) -> Stage:
     """The bimachine with the heads and maps of one stage, minimised for the variables ``keep``. ``last``: only the last
     position counts, so heads are seen from the left only."""
-    seen = [_seen(machine, look, limits, last) for look in heads]
-    tables, lefts, rights = [s[0] for s in seen], [s[1] for s in seen], [s[2] for s in seen]
-    left = bimachine.combine(machine, [c for c in lefts if c is not None], False)
-    right = bimachine.combine(machine, [c for c in rights if c is not None], True)
-    side_l = _deterministic(left, machine, heads, limits)
-    side_r = _deterministic(right, machine, heads, limits)
+    heads = tuple(_seen(machine, look, limits, last) for look in looks)
+    left = bimachine.combine(machine, [head.left for head in heads if head.left is not None], False)
+    right = bimachine.combine(machine, [head.right for head in heads if head.right is not None], True)
+    name = looks[-1].model_variable if looks else "the maps"
+    side_l, side_r = (_deterministic(parts, machine, name, limits) for parts in (left, right))
     at_l, rows_l = outcomes(left, side_l[0], side_l[2], 0 if last else -1)
     at_r, rows_r = outcomes(right, side_r[0], side_r[2], -1)
-    names = tuple(h.model_variable for h in heads)
-    joint = _Joint(machine, heads, tables, lefts, rights, rows_l, rows_r)
+    joint = _Joint(machine, heads, rows_l, rows_r)
     if last:
-        after, merge_l, merge_r = _merge_last(joint, side_l, at_l, steps, keep)
+        merged = _merge_last(joint, side_l, at_l, steps, keep)
     else:
-        name = names[-1] if names else "the maps"
-        after, merge_l, merge_r = _merge(joint, (side_l, side_r), (at_l, at_r), steps, keep, name)
-    return Stage(
-        tuple(heads),
-        tuple(steps),
-        tuple(tables),
-        tuple(lefts),
-        tuple(rights),
-        (side_l, side_r),
-        machine,
-        after,
-        merge_l,
-        merge_r,
-        last,
-    )
+        merged = _merge(joint, (side_l, side_r), (at_l, at_r), steps, keep, name)
+    return Stage(heads, (side_l, side_r), machine, *merged, last)
 
 
-def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> tuple[Entries, Classes | None, Classes | None]:
-    table = bimachine.entries(machine, look)
-    if last:
-        if look.mask == "none":
-            look = replace(look, mask="past")
-        seen = (
-            bimachine.explore(machine, look, table, look.mask == "future" or look.mask == "strict_future", limits)
-            if look.mask in PAST
-            else None
-        )
-        if seen is None:
-            return table, None, None
-        out, _ = bimachine.observations(machine, look, table, seen, None)
-        assert out is not None
-        b2 = edge_cells(seen.side, seen.triples) % len(machine.right)
-        return table, bimachine.classify(seen, np.where(b2 == 0, out, -1).astype(np.int32)), None
-    left = bimachine.explore(machine, look, table, False, limits) if look.mask in PAST else None
-    right = bimachine.explore(machine, look, table, True, limits) if look.mask in FUTURE else None
-    out_l, out_r = bimachine.observations(machine, look, table, left, right)
-    return (
-        table,
-        bimachine.classify(left, out_l) if left is not None and out_l is not None else None,
-        bimachine.classify(right, out_r) if right is not None and out_r is not None else None,
-    )
+def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> Head:
+    """A head from both sides, or (``last``) from the left only, where no position is behind the last one."""
+    table, asked = bimachine.entries(machine, look), look
+    if last and look.mask == "none":
+        asked = replace(look, mask="past")
+    left = bimachine.explore(machine, asked, table, False, limits) if asked.mask in PAST else None
+    right = bimachine.explore(machine, asked, table, True, limits) if asked.mask in FUTURE and not last else None
+    shown = iter(bimachine.observations(machine, asked, table, [side for side in (left, right) if side is not None]))
+    classes = list[Classes | None]()
+    for side in (left, right):
+        if side is None:
+            classes.append(None)
+            continue
+        out = next(shown)
+        if last:
+            b2 = edge_cells(side.side, side.triples) % len(machine.right)
+            out = np.where(b2 == 0, out, -1).astype(np.int32)
+        classes.append(bimachine.classify(side, out))
+    return Head(look, table, *classes)
 
 
-def _deterministic(parts: Parts, machine: Bimachine, heads: list[Look], limits: Limits) -> Side:
+def _deterministic(parts: Parts, machine: Bimachine, name: str, limits: Limits) -> Side:
     base, delta, vectors, status = determinise(parts, limits.states)
     if status:
-        name = heads[-1].model_variable if heads else "the maps"
         raise too_large("states on one side", machine, name, limits.states)
     return base, delta, vectors
 
@@ -283,45 +256,36 @@ class _Joint:
     """Both sides together: the columns of the heads' values for pairs of left and right rows."""
 
     machine: Bimachine
-    heads: list[Look]
-    tables: list[Entries]
-    lefts: list[Classes | None]
-    rights: list[Classes | None]
+    heads: tuple[Head, ...]
     rows_l: I32
     rows_r: I32
 
     def values(self, pairs: I64, last: bool) -> tuple[tuple[str, ...], I64]:
-        """Old columns and the heads' values, for each pair of row numbers."""
-        width = max(1, len(self.rows_r))
-        a = self.rows_l[pairs // width] if not last else self.rows_l[pairs]
-        b = None if last else self.rows_r[pairs % width]
-        label = a[:, 0]
+        """Old columns and the heads' values, for each pair of row numbers; ``last``: of left row numbers alone."""
+        width = 1 if last else max(1, len(self.rows_r))
+        a, b = self.rows_l[pairs // width], self.rows_r[pairs % width]
+        label, left, right = a[:, 0], iter(a.T[1:]), iter(b.T[1:])
         columns = [self.machine.values[label]]
-        at_l = at_r = 1
-        for h, look in enumerate(self.heads):
-            left = right = None
-            if self.lefts[h] is not None:
-                left, at_l = a[:, at_l], at_l + 1
-            if self.rights[h] is not None:
-                assert b is not None
-                right, at_r = b[:, at_r], at_r + 1
-            columns.append(self._value(h, look, label, left, right)[:, None])
-        names = (*self.machine.names, *(h.name for h in self.heads))
-        return names, np.concatenate(columns, axis=1)
+        for head in self.heads:
+            seen = [None if one is None else next(said) for one, said in ((head.left, left), (head.right, right))]
+            columns.append(_value(head, label, *seen)[:, None])
+        return (*self.machine.names, *(head.look.name for head in self.heads)), np.concatenate(columns, axis=1)
 
-    def _value(self, h: int, look: Look, label: I32, left: I32 | None, right: I32 | None) -> I64:
-        table = self.tables[h]
-        query = table.query[label]
-        if left is not None and right is not None:
-            rl, rr = table.rank[query, left], table.rank[query, right]
-            right_wins = (rr > rl) | ((rr == rl) & (table.later[query, right] == 1))
-            return np.where(right_wins, table.value[query, right], table.value[query, left]).astype(np.int64)
-        if left is not None or right is not None:
-            return np.asarray(left if left is not None else right, dtype=np.int64)
-        # At the last position a head that looks right sees its own position, or nothing.
-        if look.mask == "future":
-            return table.value[query, table.code[query, table.pair[label]]].astype(np.int64)
-        return np.full(len(label), look.default, dtype=np.int64)
+
+def _value(head: Head, label: I32, left: I32 | None, right: I32 | None) -> I64:
+    """A head's values from what it shows on both sides."""
+    look, table = head.look, head.table
+    query = table.query[label]
+    if left is not None and right is not None:
+        rl, rr = table.rank[query, left], table.rank[query, right]
+        right_wins = (rr > rl) | ((rr == rl) & (table.later[query, right] == 1))
+        return np.where(right_wins, table.value[query, right], table.value[query, left]).astype(np.int64)
+    if left is not None or right is not None:
+        return np.asarray(left if left is not None else right, dtype=np.int64)
+    # At the last position a head that looks right sees its own position, or nothing.
+    if look.mask == "future":
+        return table.value[query, table.code[query, table.pair[label]]].astype(np.int64)
+    return np.full(len(label), look.default, dtype=np.int64)
 
 
 def _merge(
@@ -352,14 +316,10 @@ def _merge_last(
 ) -> tuple[Bimachine, I32, I32]:
     """Minimise the left automaton where only the empty suffix counts: the right one is dropped."""
     rows = np.arange(len(joint.rows_l), dtype=np.int64)
-    columns, values = joint.values(rows, True)
-    columns, values = bimachine.with_steps(columns, values, steps)
+    columns, values = bimachine.with_steps(*joint.values(rows, True), steps)
     labels, number = bimachine.forget(columns, values, keep)
-    seen = at_l[:, :, 0]
-    cells = np.where(seen >= 0, number[seen] if len(number) else -1, -1)
+    cells = np.append(number, -1)[at_l[:, :, 0]]
     first = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
     merge, left, reps = bimachine.merged(side_l[1], first)
-    letters = left.shape[1]
-    right = np.full((1, letters), -1, dtype=np.int32)
-    lab = cells[reps].astype(np.int32)[:, :, None]
+    right, lab = np.full((1, left.shape[1]), -1, dtype=np.int32), cells[reps].astype(np.int32)[:, :, None]
     return Bimachine(left, right, lab, tuple(keep), labels), merge, np.zeros(1, dtype=np.int32)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from restrict.all_lengths.moore import Moore
 from restrict.all_lengths.program import UNDEFINED, OrderOnly
 from restrict.all_lengths.stages import Built
+from restrict.base.arrays import I32
 from restrict.base.errors import ResourceLimit
 from restrict.languages.quasilinear import NEVER
 from restrict.languages.search import of_restrictions
@@ -104,25 +106,20 @@ def predicted(found: Found, word: Sequence[int], positions: Sequence[int]) -> li
     """The labels at some positions of a word (markers counted), by the bimachine of a model with output everywhere;
     ``UNDEFINED`` also where there is no such position."""
     program, machine = found.built.program, found.built.machine
-    tokens = _tokens(program, word)
-    left, right = [0], [0]
-    for x in tokens[:-1]:
-        left.append(int(machine.left[left[-1], x]) if left[-1] >= 0 else -1)
-    for x in reversed(tokens[1:]):
-        right.append(int(machine.right[right[-1], x]) if right[-1] >= 0 else -1)
-    right.reverse()
+    end = [program.letters - 1] * program.end
+    tokens = [*[len(program.alphabet)] * program.start, *(int(a) for a in word), *end]
+
+    def states(delta: I32, letters: Iterable[int]) -> list[int]:
+        """The states before and after each letter, -1 from where there is none."""
+        return [*accumulate(letters, lambda q, x: int(delta[q, x]) if q >= 0 else -1, initial=0)]
+
+    left, right = states(machine.left, tokens[:-1]), states(machine.right, reversed(tokens[1:]))[::-1]
     value, out = machine.column("@label"), []
     for i in positions:
         inside = left[i] >= 0 and right[i] >= 0
         label = int(machine.lab[left[i], tokens[i], right[i]]) if inside else -1
         out.append(program.labels[int(value[label])] if label >= 0 else UNDEFINED)
     return out
-
-
-def _tokens(program: OrderOnly, word: Sequence[int]) -> list[int]:
-    """The letters of a word with its markers."""
-    start = [len(program.alphabet)] if program.start else []
-    return [*start, *(int(a) for a in word), *([program.letters - 1] if program.end else [])]
 
 
 def _document(found: Found) -> dict[str, Any]:
@@ -261,14 +258,10 @@ def _try_restriction(trial: Trial, found: Found, costs: Costs, t: int, rng: np.r
 
 def try_difference(model: Model, wrong: Difference, result: object = None, other: Model | None = None) -> None:
     """Run the word on which a model is said to differ from a language or from another model."""
-    place = wrong.position
-    _says(model, wrong.word, place, wrong.said, result)
-    if other is None:
-        return
-    if wrong.other is not None:
-        _says(other, wrong.word, place, wrong.other, result)
-    else:
-        _says(other, wrong.word, None, "accept" if wrong.member else "reject", result)
+    _says(model, wrong.word, wrong.position, wrong.said, result)
+    if other is not None:
+        label = wrong.other if wrong.other is not None else "accept" if wrong.member else "reject"
+        _says(other, wrong.word, wrong.position, label, result)
 
 
 def _says(model: Model, word: tuple[str, ...], position: int | None, label: str, result: object) -> None:

@@ -46,16 +46,11 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
     """The lengths ``n``, markers counted, at which some word is labelled wrongly: exactly. ``UsageError``: the model
     has no ``accept``; ``ResourceLimit``: the sets of pairs have too long a period."""
     needs_accept(automaton)
-    order = [dfa.index[a] for a in automaton.alphabet]
-    size = dfa.states
-    step = np.stack(
-        [(automaton.delta[:, x, None] * size + dfa.table[order[x]][None, :]).reshape(-1) for x in range(len(order))]
-    )
+    theirs = dfa.table[[dfa.index[a] for a in automaton.alphabet]]
+    step = (automaton.delta.T[:, :, None] * dfa.states + theirs[:, None, :]).reshape(len(theirs), -1)
     names = np.array(automaton.said)
     defined, said = names != UNDEFINED, names == "accept"
     wrong = (defined[:, None] & (said[:, None] != dfa.target(True)[None, :])).reshape(-1)
-    here = np.zeros(len(wrong), dtype=np.bool_)
-    here[0] = True
 
     def after(states: bytes) -> bytes:
         then = np.zeros_like(wrong)
@@ -65,7 +60,7 @@ def wrong_about_automaton(automaton: Moore, dfa: Dfa, markers: int) -> Lengths:
 
     most = min(MAX_SETS, (1 << 30) // len(wrong))
     refusal = f"the lengths at which the model is wrong have no period up to {most}"
-    sets, start = until_repeat(here.tobytes(), after, most, refusal)
+    sets, start = until_repeat((np.arange(len(wrong)) == 0).tobytes(), after, most, refusal)
     found = [bool((np.frombuffer(states, dtype=np.bool_) & wrong).any()) for states in sets]
     history = [False] * markers + [one and markers + t > 0 for t, one in enumerate(found)]
     return shortest_lengths(history[: start + markers], history[start + markers :])
@@ -163,21 +158,19 @@ def wrong_lengths(
 
 def lengths_of(model: Model, language: Language, example: Counterexample) -> WrongLengths:
     """The set, from a shortest wrong word. ``ResourceLimit``: too large, or not computed for this language."""
-    one, markers, document = example.automaton.moore, len(model.markers), spelled(language)
-    raw = moore(example.automaton.built, merging=False)
+    markers, document = len(model.markers), spelled(language)
+    known = None
     if isinstance(language, Regular):
-        where = wrong_about_automaton(one, language.dfa, markers)
-        least = most = where
-        try:
-            wrong = equations_of(raw, document)
-            settled = settled_pair(wrong)
-        except ResourceLimit as error:
-            try_language(example.automaton, language, 1, most)
-            return WrongLengths(least, most, example, Evidence(reason=str(error)))
-    else:
-        wrong = equations_of(raw, document)
+        known = wrong_about_automaton(example.automaton.moore, language.dfa, markers)
+    try:
+        wrong = equations_of(moore(example.automaton.built, merging=False), document)
         settled = settled_pair(wrong)
-        least, most = (possible_lengths(wrong, *settled, markers, side) for side in (0, 1))
+    except ResourceLimit as error:
+        if known is None:
+            raise
+        try_language(example.automaton, language, 1, known)
+        return WrongLengths(known, known, example, Evidence(reason=str(error)))
+    least, most = (possible_lengths(wrong, *settled, markers, side) if known is None else known for side in (0, 1))
     claim: dict[str, Any] = {"kind": "lengths", "language": document, "settled": settled[0]}
     claim |= {"turn": settled[1], "least": least.document(), "most": most.document()}
     try_language(example.automaton, language, 1, most)

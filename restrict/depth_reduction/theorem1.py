@@ -128,18 +128,15 @@ class BestEverywhere:
 
     def offer(self, found: Everywhere) -> None:
         """Keep an answer if it is the best."""
-        if self.c is None:
-            better = self.found is None or found.worth < self.found.worth
-        elif found.certificate.c > self.c:
+        if self.c is not None and found.certificate.c > self.c:
             if self.nearest is None or found.worth < self.nearest.worth:
                 self.nearest = found
-            return
-        else:
-            free = found.certificate.free
-            better = self.found is None or (free, *(-x for x in found.worth)) > (
-                self.found.certificate.free, *(-x for x in self.found.worth)
-            )  # fmt: skip
-        self.found = found if better else self.found
+        elif self.found is None or self._order(found) < self._order(self.found):
+            self.found = found
+
+    def _order(self, found: Everywhere) -> tuple[int, int, float]:
+        """What is least of the best answer: where c is given, the most free positions come first."""
+        return 0 if self.c is None else -found.certificate.free, *found.worth
 
 
 def certify_all(
@@ -267,9 +264,8 @@ def _at_share(task: Task, best: BestEverywhere, share: float, method: Method) ->
     while turn == 0 or (task.deadline.moment is not None and not task.deadline.passed):
         best.offer(run(task, (task.seed + turn) % SEEDS))
         assert best.found is not None
-        fixed = len(best.found.certificate.restriction.fixed)
-        task.tell(f"every label depends on at most {best.found.certificate.c} inputs", fixed)
-        turn += 1
+        known, turn = best.found.certificate, turn + 1
+        task.tell(f"every label depends on at most {known.c} inputs", len(known.restriction.fixed))
 
 
 def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
@@ -292,52 +288,44 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
         else:
             high = middle
             missed.append(found)
+
+    def changed(found: Everywhere, rho: Restriction, how: str) -> Everywhere:
+        """With the share and the seed of the turn that the answer comes from."""
+        notes = {note: found.certificate.provenance[note] for note in ("share", "seed")}
+        return _measured(task.noting(**notes), rho, found.method, f"{found.how}{how}", (), found.stages)
+
     for found in sorted(missed, key=lambda one: one.worth):
         rho = found.certificate.restriction
         fixed = repaired(task, collapsed(task.instance, rho, task.deadline.later(GRACE))[-1], c)
         if best.found is None or fixed.free > best.found.certificate.free:
-            best.offer(_measured(_as(task, found), fixed, found.method, f"{found.how}; repaired", (), found.stages))
+            best.offer(changed(found, fixed, "; repaired"))
         if task.deadline.passed:
             break
     if best.found is not None and best.found.how.endswith("repaired"):
-        known = best.found
-        rho = freed(task, known.certificate.restriction, c)
-        best.offer(_measured(_as(task, known), rho, known.method, f"{known.how} and freed", (), known.stages))
+        best.offer(changed(best.found, freed(task, best.found.certificate.restriction, c), " and freed"))
 
 
-def _as(task: Task, found: Everywhere) -> Task:
-    """The task with the share and the seed of the turn that an answer comes from."""
-    return task.noting(**{note: found.certificate.provenance[note] for note in ("share", "seed")})
-
-
-Runner = Callable[[Task, int], Everywhere]
-
-
-def _runner(task: Task, share: float, method: Method) -> Runner:
+def _runner(task: Task, share: float, method: Method) -> Callable[[Task, int], Everywhere]:
     """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
     instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
     start = CTransformer.of_model(instance).until(task.deadline.later(GRACE))
-
-    def noted(task: Task, seed: int) -> Task:
-        # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
-        return task.noting(share=str(share), seed=seed)
-
+    # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
+    notes, first = {"share": str(share)}, task.seed
     if method == "lemma":
         from restrict.depth_reduction.lemma.by_lemma import by_lemma
 
-        def by_stages(task: Task, seed: int) -> Everywhere:
+        def run(task: Task, seed: int) -> Everywhere:
             found = by_lemma(task.until(task.deadline.share(SEARCHING)), start, budget, seed)
-            return _measured(noted(task, seed), found.restriction, "lemma", found.text(), found.fixed, found.layers)
+            told = task.noting(**notes, seed=seed)
+            return _measured(told, found.restriction, "lemma", found.text(), found.fixed, found.layers)
+    else:
+        schedule, known = choose_schedule(task, budget)
 
-        return by_stages
-    schedule, known = choose_schedule(task, budget)
-    first = task.seed
+        def run(task: Task, seed: int) -> Everywhere:
+            found = known if known is not None and seed == first else by_exchange(task, start, schedule, budget, seed)
+            return _told(task.noting(**notes, seed=seed), found.stages, "exchange", found.text(), found.fixed, ())
 
-    def by_lists(task: Task, seed: int) -> Everywhere:
-        found = known if known is not None and seed == first else by_exchange(task, start, schedule, budget, seed)
-        return _told(noted(task, seed), found.stages, "exchange", found.text(), found.fixed, ())
-
-    return by_lists
+    return run
 
 
 def _measured(

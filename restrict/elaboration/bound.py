@@ -77,8 +77,7 @@ def bound_lines(bound: Bound, instance: Instance, digest: str, limit: int) -> Wr
 
 def conclude(writer: Writer, at: int, lines: Sequence[Line], order: Sequence[int]) -> None:
     """The conclusion's lines; ``order`` are the boxes as they were written."""
-    context = {box: number for number, box in enumerate(order)}
-    said: list[str] = []
+    context, said = {box: number for number, box in enumerate(order)}, list[str]()
     for line in lines:
         mine = sorted(context[box] for box in {line.boxes[number] for number in named(line.words)})
         place = {order[number]: place for place, number in enumerate(mine)}
@@ -108,21 +107,18 @@ def examined(bound: Bound, box: ReadBox, instance: Instance, rows: Rows) -> Know
 
 
 def concluded(
-    bound: Bound,
-    every: Sequence[ReadBox],
-    labels: Mapping[int, frozenset[int]],
-    wanted: frozenset[int],
-    least: int,
+    bound: Bound, every: Sequence[ReadBox], labels: Mapping[int, frozenset[int]], wanted: frozenset[int], least: int,
     meter: Meter,
-) -> Line:
+) -> Line:  # fmt: skip
     """A line of the conclusion, with its tree."""
     boxes = [number for number, met in labels.items() if not met & wanted]
     symbols = [every[number].symbols for number in boxes]
     try:
         part, words = least_tree(symbols, len(bound.model.alphabet), least - 1, meter)
     except NotEstablished as error:
-        names = [name for name, label in zip(bound.named, bound.claims, strict=True) if label in wanted]
-        unproved(bound.top.key("claim").key("labels").key(names[0]) if names else bound.top.key("claim"), str(error))
+        names, place = dict(zip(bound.claims, bound.named, strict=True)), bound.top.key("claim")
+        named_ = [names[label] for label in bound.claims if label in wanted]
+        unproved(place.key("labels").key(named_[0]) if named_ else place, str(error))
     return Line(wanted, least, [boxes[number] for number in part], words)
 
 

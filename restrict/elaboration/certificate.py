@@ -9,13 +9,12 @@ from restrict.base.errors import ResourceLimit
 from restrict.checker.account import Meter, unproved
 from restrict.checker.formats import Certificate
 from restrict.checker.lower import label_table
-from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known, OutOfReach
 from restrict.elaboration.hints import Cone, Hints
 from restrict.elaboration.needs import Node, needed, reachable
 from restrict.elaboration.rows import Rows
 from restrict.elaboration.statements import LARGE, NODE, Statement, joined
-from restrict.elaboration.tokens import Tokens
+from restrict.elaboration.tokens import Tokens, fixed_cells
 from restrict.elaboration.writer import LABEL, Writer
 from restrict.model.program import Instance
 
@@ -43,8 +42,7 @@ class Shown:
         self.certificate, self.instance, self.writer, self.meter = hints.certificate, instance, writer, meter
         certificate = hints.certificate
         self.deep, self.table, self.output = deep, label_table(certificate.model), certificate.model.output
-        runs = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
-        self.fixed = [(start, stop, (symbol,)) for (start, stop), symbol in runs]
+        self.fixed = fixed_cells(certificate)
         self.rows = Rows(instance, meter)
         at = certificate.position
         self.targets = range(instance.n) if at is None else range(at, at + 1)
@@ -96,9 +94,8 @@ class Shown:
         """Facts that are the same in all leaves below, stated here where they hold here; and so on below."""
         if not part.kids:
             if above is not None and part.known is not None:
-                given = above.facts
-                mine = [said for said in part.known.statements if given.get(said.name, {}).get(said.i) != said]
-                part.known.statements = mine
+                stated = part.known.statements
+                part.known.statements = [said for said in stated if above.fact(said.name, said.i) != said]
             return
         part.known = known = self.known(part, above)
         leaves = [leaf.known.statements for leaf in leaves_of(part) if leaf.known is not None]
@@ -116,9 +113,7 @@ class Shown:
     def keep(self, part: Part) -> set[tuple[str, int]]:
         """Leave out what is not needed; the nodes of which something has to be known from above."""
         assert part.known is not None
-        goals: set[Node] = set()
-        for kid in part.kids:
-            goals |= self.keep(kid)
+        goals = set[Node]().union(*map(self.keep, part.kids))
         if not part.kids:
             goals = {(self.output, i) for i, said in part.labels.items() if self.worth_stating(said)}
             goals |= {(self.output, i) for i in self.targets if self.certificate.position is not None}
@@ -141,10 +136,8 @@ class Shown:
             for label in filter(self.worth_stating, part.labels.values()):
                 self.writer.statement(context, label)
             return
-        kids = [
-            self.writer.box(context, [(part.position, part.position + 1, (symbol,))])
-            for symbol in range(len(part.kids))
-        ]
+        cells = ((part.position, part.position + 1, (symbol,)) for symbol in range(len(part.kids)))
+        kids = [self.writer.box(context, [cell]) for cell in cells]
         for kid, number in zip(part.kids, kids, strict=True):
             self.write(kid, number)
         for at in self.targets:

@@ -21,10 +21,7 @@ def main(arguments: list[str]) -> int:
     content = sys.stdin.buffer.read()
     model, certificate = content[: int(size)], content[int(size) :]
     try:
-        found = Elaboration(
-            model, certificate, folder=Path(folder), model_name=model_name, certificate_name=certificate_name,
-            limit=int(limit),
-        )  # fmt: skip
+        found = Elaboration(model, certificate, Path(folder), model_name, certificate_name, int(limit))
     except RestrictError as error:
         sys.stderr.write(" ".join(str(error).split()) + "\n")
         return error.exit_code

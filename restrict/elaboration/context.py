@@ -54,10 +54,8 @@ class Known:
         """D of a node. ``name``: ``"token"``, ``"position"`` or a variable."""
         if self.blind:
             return None
-        if name == "token":
-            return mask_of(self.tokens.free(np.array([i])))
-        if name == "position":
-            return 0
+        if name in ("token", "position"):
+            return self.union(name, np.array([i]))
         if self.fact(name, i) is None and self.instance.domains[name] == 1:
             self.examine(name, i)
         fact = self.fact(name, i)
@@ -104,7 +102,7 @@ class Known:
 
     def forget(self, name: str, i: int) -> None:
         """Take the last statement back."""
-        if self.statements and (self.statements[-1].name, self.statements[-1].i) == (name, i):
+        if self.statements and self.statements[-1][:2] == (name, i):
             self.statements.pop()
             del self.facts[name][i]
             self._keys.pop(name, None)
@@ -114,16 +112,12 @@ class Known:
         self._keys.clear()
 
     def _inputs(self, variable: Map | Head, i: int) -> None:
-        places: list[tuple[str | None, Iterable[int]]] = []
+        places: list[tuple[str | None, Iterable[int]]]
         if isinstance(variable, Map):
-            places += [(arg, (i,)) for arg in variable.args]
+            places = [(arg, (i,)) for arg in variable.args]
         else:
-            seen = range(*self.instance.visible(variable, i))
-            places += [
-                (self.instance.query(variable), (i,)),
-                (self.instance.key(variable), seen),
-                (variable.value, seen),
-            ]
+            seen, query = range(*self.instance.visible(variable, i)), self.instance.query(variable)
+            places = [(query, (i,)), (self.instance.key(variable), seen), (variable.value, seen)]
         for name, positions in places:
             for j in positions if name not in (None, "token", "position") else ():
                 self.examine(str(name), j)
@@ -202,10 +196,8 @@ class Known:
         """V of a key at all positions, as a row scan takes it."""
         if name not in self._keys:
             self.meter.charge(self.instance.n // 64)
-            if name == "token":
-                self._keys[name] = self.tokens.values()
-            elif name == "position":
-                self._keys[name] = Values.own(self.instance.n)
+            if name in ("token", "position"):
+                self._keys[name] = self.tokens.values() if name == "token" else Values.own(self.instance.n)
             else:
                 known = {i: fact.values for i, fact in self.facts.get(name, {}).items()}
                 self.meter.charge(sum(map(len, known.values())) // 4)

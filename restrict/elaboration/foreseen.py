@@ -11,11 +11,10 @@ from restrict.checker import formats
 from restrict.checker.account import Meter, Place
 from restrict.checker.normal_form import Program
 from restrict.checker.one_length import program_of, read_claim
-from restrict.checker.read import runs_of
 from restrict.elaboration.context import Known
 from restrict.elaboration.make import instance_of, least_steps, task_of
 from restrict.elaboration.rows import Rows
-from restrict.elaboration.tokens import Tokens
+from restrict.elaboration.tokens import Tokens, fixed_cells
 from restrict.elaboration.writer import Writer
 from restrict.model.program import Head, Instance, Model
 from restrict.model.variables import references
@@ -55,9 +54,8 @@ def read_tokens(instance: Instance) -> list[Head]:
 def sampled(certificate: formats.Certificate, instance: Instance, meter: Meter) -> Writer:
     """The lines about the heads that read tokens, at the sampled positions."""
     meter.place = certificate.top
-    runs = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
-    fixed = [(start, stop, (symbol,)) for (start, stop), symbol in runs]
-    tokens = Tokens.make(instance.n, len(instance.model.alphabet), fixed, instance.pinned)
+    cells = fixed_cells(certificate)
+    tokens = Tokens.make(instance.n, len(instance.model.alphabet), cells, instance.pinned)
     rows, writer = Rows(instance, meter), Writer(instance, "", meter)
     known = Known(instance, tokens, rows)
     places = np.linspace(0, instance.n - 1, min(instance.n, SAMPLE) + 2, dtype=int)[1:-1].tolist()

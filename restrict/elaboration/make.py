@@ -42,18 +42,18 @@ class Elaboration:
     """A user's file with its model, read by the checker's reader; ``made`` has the two files."""
 
     def __init__(
-        self, model: bytes, certificate: bytes, *, folder: Path, model_name: str, certificate_name: str,
-        limit: int | None = None,
+        self, model: bytes, certificate: bytes, folder: Path = Path(), model_name: str = "model",
+        certificate_name: str = "certificate", limit: int | None = None,
     ) -> None:  # fmt: skip
         with translated(certificate_name):
             most = DEFAULT_LIMIT if limit is None else limit
-            top = Place(certificate_name)
-            self.meter = meter = Meter(most)
-            task = task_of(model, certificate, (Place(model_name), top), folder, meter)
+            self.meter = Meter(most)
+            task = task_of(model, certificate, (Place(model_name), Place(certificate_name)), folder, self.meter)
             self.claim: Claim = read_claim(task)
             self.name, program = certificate_name, program_of(self.claim)
             self.instance = instance_of(self.claim, task)
-            self.made = Elaborated(program, proof_of(self.claim, program, self.instance, most))
+            proof = written(self.claim, program, self.instance, most).to_bytes()
+            self.made = Elaborated(program, proof)
 
     def check(self) -> str:
         """Hand the proof over to the kernel: the line ``s VERIFIED ...`` of the user's file. ``NotEstablished``: it
@@ -77,16 +77,9 @@ def instance_of(claim: Claim, task: Task) -> Instance:
         raise ResourceLimit(f"{task.model_place.file}: cannot be elaborated: {error}") from None
 
 
-def proof_of(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
-    """The proof of a certificate, a refutation or a lower bound that the checker has read, for the ``program`` that it
-    makes of the model, in ``limit`` steps. ``Reject``: the claim does not follow, or over the limit; ``ResourceLimit``:
-    a row has too many pairs, or the output too many values."""
-    return _written(claim, program, instance, limit).to_bytes()
-
-
 def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int) -> bytes:
     """The proof for a kernel with that limit, too: refused at once where its rows and facts need more steps."""
-    writer = _written(claim, program, instance, limit)
+    writer = written(claim, program, instance, limit)
     if MOST_STEPS * writer.scored.total() + writer.steps > limit:
         meter = Meter(limit)
         meter.place = Place("proof")
@@ -101,7 +94,10 @@ def least_steps(program: Program, writer: Writer) -> int:
     return writer.steps + sum(c.work(writer.scored[v], writer.calls[v]) - writer.charges[v] for v, c in heads)
 
 
-def _written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:
+def written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:
+    """The proof of a certificate, a refutation or a lower bound that the checker has read, for the ``program`` that it
+    makes of the model, in ``limit`` steps. ``Reject``: the claim does not follow, or over the limit; ``ResourceLimit``:
+    a row has too many pairs, or the output too many values."""
     certified, digest = claim.certificate if isinstance(claim, Refutation) else claim, sha256(program).hexdigest()
     if isinstance(certified, Bound):
         return bound_lines(certified, instance, digest, limit)
@@ -147,9 +143,7 @@ def elaboration_of(
     """A proof for the kernel of a certificate's ``content``; the names are what messages say."""
     assert model.content is not None
     folder = model.source.parent if model.source else Path()
-    return Elaboration(
-        model.content, content, folder=folder, model_name=model_name, certificate_name=certificate_name, limit=limit
-    )
+    return Elaboration(model.content, content, folder, model_name, certificate_name, limit)
 
 
 def elaborate(model: Model, certificate: Claimed) -> Elaborated:

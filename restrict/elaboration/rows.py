@@ -95,20 +95,24 @@ class Rows:
         """The pairs of a row with nothing known that have a score of ``least`` or more; of what is remembered, if
         possible: most boxes of a lower bound look at the same rows."""
         lowest = least, self.instance.n if head.ties == "left" else -1
-        held = self._pairs.get((head.name, i, u))
-        if held is not None and at_or_above(head, lowest, held[0]):
-            self.meter.charge(4 + held[1].shape[1])
-            return held[1][:, held[1][2] >= least]
+        if self._holds(head, i, u, lowest):
+            held = self._pairs[head.name, i, u][1]
+            self.meter.charge(4 + held.shape[1])
+            return held[:, held[2] >= least]
         found = self.scan(head, i, u, self.free(head), least)
         self._remember(head, i, u, lowest, found)
         return found
 
     def _remember(self, head: Head, i: int, u: int, floor: Floor, pairs: I64) -> None:
         """Keep the pairs of a row down to a floor, where they are more than those that are kept."""
-        held = self._pairs.get((head.name, i, u))
-        if held is None or not at_or_above(head, floor, held[0]):
+        if not self._holds(head, i, u, floor):
             self.meter.hold(PAIR_BYTES * pairs.shape[1])
             self._pairs[head.name, i, u] = floor, pairs
+
+    def _holds(self, head: Head, i: int, u: int, floor: Floor) -> bool:
+        """Whether all pairs of a row down to a floor are kept."""
+        held = self._pairs.get((head.name, i, u))
+        return held is not None and at_or_above(head, floor, held[0])
 
     def free(self, head: Head) -> Values:
         """V of a head's key where nothing is known."""
@@ -130,13 +134,11 @@ class Rows:
         """All pairs at or above the least floor, whatever the word is, with their scores. One scan of the row; the
         floor of the row without any restriction is not above the least one, so the scan finds them all. ``u``: the
         query's value, 0 where it has none. Gives int64, shape (3, m)."""
-        place = head.name, i, u
-        floor = self.floors[place]
-        held = self._pairs.get(place)
-        if held is None or not at_or_above(head, floor, held[0]):
+        floor = self.floors[head.name, i, u]
+        if not self._holds(head, i, u, floor):
             found = self.scan(head, i, u, self.free(head), floor[0])
             self._remember(head, i, u, floor, found[:, reaching(head, found, floor)])
-        floor_held, found = self._pairs[place]
+        floor_held, found = self._pairs[head.name, i, u]
         return found if floor_held == floor else found[:, reaching(head, found, floor)]
 
     def wide(self, head: Head, i: int) -> bool:

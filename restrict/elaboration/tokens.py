@@ -6,10 +6,18 @@ from functools import cached_property
 import numpy as np
 
 from restrict.base.arrays import I32, I64, offsets
+from restrict.checker.formats import Certificate
+from restrict.checker.read import runs_of
 from restrict.rows.values import Values
 
 Cell = tuple[int, int, tuple[int, ...]]
 """A start, a stop, and the symbols that are allowed between them."""
+
+
+def fixed_cells(certificate: Certificate) -> list[Cell]:
+    """What a certificate fixes."""
+    runs = zip(runs_of(certificate.fixed.bounds), certificate.fixed.symbols, strict=True)
+    return [(start, stop, (symbol,)) for (start, stop), symbol in runs]
 
 
 class Tokens:

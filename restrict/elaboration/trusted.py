@@ -32,19 +32,10 @@ def trusted_check(
         from restrict.elaboration.compiled import check_compiled
         from restrict.elaboration.make import Elaboration
 
-        return check_compiled(
-            Elaboration(model, certificate, folder=folder, model_name=model_name, certificate_name=name, limit=most)
-        )
+        return check_compiled(Elaboration(model, certificate, folder, model_name, name, most))
+    names = {"model_name": model_name, "certificate_name": name}
     with translated(name):
-        return verify(
-            model,
-            certificate,
-            folder=folder,
-            model_name=model_name,
-            certificate_name=name,
-            limit=most,
-            proof=proof_in_memory(most),
-        )
+        return verify(model, certificate, folder=folder, limit=most, proof=proof_in_memory(most), **names)
 
 
 def proof_in_memory(limit: int) -> Prover:

@@ -120,11 +120,9 @@ class Writer:
         return self._contexts - 1
 
     def statement(self, context: int, said: Statement) -> None:
-        """A fact about a map or a head. ``said``: the fact; the rows of its groups are written already. Of one value it
-        does not matter what it depends on: then the runs are number 0."""
-        values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
+        """A fact about a map or a head. ``said``: the fact; the rows of its groups are written already."""
         kind = "map" if said.groups is None else "head"
-        words = [kind, context, self.numbers[said.name], said.i, values, depends]
+        words = [kind, context, self.numbers[said.name], said.i, *self._shown(said)]
         for group in said.groups or ():
             words += [group.u, self.rows[said.name, said.i, group.u], group.witness, group.least, group.only]
         if said.groups is None:
@@ -137,9 +135,12 @@ class Writer:
 
     def case(self, context: int, said: Statement, position: int, kids: Sequence[int]) -> None:
         """A fact from those in the cases of a position. ``kids``: a context for each symbol, in order."""
-        values, depends = self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
-        words = ["case", context, self.numbers[said.name], said.i, position, values, depends, *kids]
+        words = ["case", context, self.numbers[said.name], said.i, position, *self._shown(said), *kids]
         self.add(" ".join(map(str, words)))
+
+    def _shown(self, said: Statement) -> tuple[int, int]:
+        """The numbers of a fact's values and runs. Of one value it does not matter what it depends on: number 0."""
+        return self.set(said.values), self.depends(None if len(said.values) == 1 else said.depends)
 
     def to_bytes(self) -> bytes:
         """The bytes of the file."""

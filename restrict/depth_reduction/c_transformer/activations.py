@@ -12,7 +12,7 @@ a function of the inputs in D.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,15 +137,21 @@ def inputs_given(instance: Instance, head: Head, base: Mapping[str, Activation])
 
 def truth_activation(instance: Instance, name: str, source: Truth, symbols: int, fixed: I64) -> Activation:
     """V and D of a variable's truth tables where inputs are ``fixed`` (symbols, -1 where free, shape (n,)). Linear."""
-    n, domain = instance.n, instance.domains[name]
+    domain = instance.domains[name]
     arrays = source.ptr, source.inputs, source.table_ptr, source.tables, symbols, fixed, domain
-    counts = np.zeros(n, np.int64)
-    collapse.truth_values(*arrays, counts, np.empty(0, np.int64), 0)
-    flat = np.empty(int(counts.sum()), np.int64)
-    collapse.truth_values(*arrays, counts, flat, 1)
+    values, counts = _counted(instance.n, domain, lambda *room: collapse.truth_values(*arrays, *room))
     read = (fixed[source.inputs] < 0) & np.repeat(counts > 1, np.diff(source.ptr))
     depends = InputSets.of_lists(offsets(read)[source.ptr], source.inputs[read])
-    return Activation(name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)
+    return Activation(name, source, values, depends)
+
+
+def _counted(n: int, domain: int, fill: Callable[[I64, I64, int], object]) -> tuple[Values, I64]:
+    """The values at n positions that a kernel counts first (0) and then writes (1), and how many they are."""
+    counts = np.zeros(n, np.int64)
+    fill(counts, np.empty(0, np.int64), 0)
+    flat = np.empty(int(counts.sum()), np.int64)
+    fill(counts, flat, 1)
+    return Values(domain, np.arange(n), offsets(counts), flat), counts
 
 
 def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activation]) -> Activation:
@@ -156,20 +162,22 @@ def map_activation(instance: Instance, variable: Map, base: Mapping[str, Activat
     if table is None:
         images = [np.unique(instance.map_values(variable, i, [a.possible(i) for a in args])) for i in range(n)]
         counts = np.array([len(image) for image in images], dtype=np.int64)
-        flat = np.concatenate(images)
+        values = Values(domain, np.arange(n), offsets(counts), np.concatenate(images))
     else:
-        sizes = [a.values.domain for a in args]
-        strides = np.array([int(np.prod(sizes[t + 1 :])) for t in range(len(sizes))], dtype=np.int64)
-        ptrs = np.array([a.values.ptr for a in args], dtype=np.int64).reshape(len(args), n + 1)
-        flats = np.concatenate([np.empty(0, np.int64), *(a.values.flat for a in args)])
-        starts = offsets([len(a.values.flat) for a in args])
-        counts = np.zeros(n, np.int64)
-        collapse.map_values(table, strides, ptrs, flats, starts, domain, counts, np.empty(0, np.int64), 0)
-        flat = np.empty(int(counts.sum()), np.int64)
-        collapse.map_values(table, strides, ptrs, flats, starts, domain, counts, flat, 1)
+        points = argument_arrays(n, [a.values for a in args])
+        values, counts = _counted(n, domain, lambda *room: collapse.map_values(table, *points, domain, *room))
     depends = InputSets.unions([a.depends for a in args], (counts > 1).astype(np.int64))
-    values = Values(domain, np.arange(n), offsets(counts), flat)
     return Activation(variable.name, Mapped(variable), values, depends)
+
+
+def argument_arrays(n: int, args: Sequence[Values]) -> tuple[I64, I64, I64, I64]:
+    """A map's arguments as the kernels take them: each one's stride in the map's table, row pointers, (args, n + 1),
+    all values one after the other, and where those of each begin."""
+    sizes = [values.domain for values in args]
+    strides = np.array([math.prod(sizes[t + 1 :]) for t in range(len(sizes))], dtype=np.int64)
+    ptrs = np.array([values.ptr for values in args], dtype=np.int64).reshape(len(args), n + 1)
+    flats = np.concatenate([np.empty(0, np.int64), *(values.flat for values in args)])
+    return strides, ptrs, flats, offsets([len(values.flat) for values in args])
 
 
 def full_table(instance: Instance, variable: Map) -> I64 | None:
@@ -199,16 +207,14 @@ def attended_activation(
     assert lists is not None
     if not lists.complete.all():
         raise ResourceLimit(f"head {head.name!r}: a truncated list cannot be collapsed")
-    several, counts = np.zeros(lists.rows, np.int64), np.zeros(n, np.int64)
+    several = np.zeros(lists.rows, np.int64)
     by_key, by_query = int(head.value == source.key), int(head.value == source.query)
-    gives = collapse.SetArrays(value.values.ptr, value.values.flat)
+    rules = by_key, by_query, collapse.SetArrays(value.values.ptr, value.values.flat), head.default, domain
 
-    def values_into(flat: I64, fill: int) -> None:
-        collapse.head_values(lists.arrays, by_key, by_query, gives, head.default, domain, counts, several, flat, fill)
+    def values_into(counts: I64, flat: I64, fill: int) -> None:
+        collapse.head_values(lists.arrays, *rules, counts, several, flat, fill)
 
-    values_into(np.empty(0, np.int64), 0)
-    flat = np.empty(int(counts.sum()), np.int64)
-    values_into(flat, 1)
+    values, counts = _counted(n, domain, values_into)
     reads = input_sets.Reads(
         base[source.query].depends.arrays if source.query else NO_SETS,
         base[source.key].depends.arrays if source.key else NO_SETS,
@@ -221,5 +227,4 @@ def attended_activation(
         deadline.check()
         return int(input_sets.head_depends(lists.arrays, several, counts, reads, cache, *room))
 
-    depends = InputSets.collected(n, depends_into)
-    return Activation(head.name, source, Values(domain, np.arange(n), offsets(counts), flat), depends)
+    return Activation(head.name, source, values, InputSets.collected(n, depends_into))

@@ -9,8 +9,15 @@ from itertools import combinations, product
 
 import numpy as np
 
-from restrict.base.arrays import I32, I64, offsets
-from restrict.depth_reduction.c_transformer.activations import Activation, Attended, Mapped, Truth, full_table
+from restrict.base.arrays import I32, I64
+from restrict.depth_reduction.c_transformer.activations import (
+    Activation,
+    Attended,
+    Mapped,
+    Truth,
+    argument_arrays,
+    full_table,
+)
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.kernels import forcing
 from restrict.kernels.collapse import SetArrays
@@ -96,15 +103,16 @@ def _primes(source: Truth, i: int, value: int, symbols: int, fixed: I64) -> Iter
                     yield tuple(sorted(cube))
 
 
-def _empty(t: CTransformer, activation: Activation) -> ValueCubes:
-    domain = min(activation.values.domain, WIDEST)
-    return ValueCubes(np.zeros((t.n, domain, LONGEST), np.int32), np.full((t.n, domain), -1, np.int64))
+def _empty(n: int, domain: int) -> ValueCubes:
+    """No cubes yet."""
+    return ValueCubes(np.zeros((n, domain, LONGEST), np.int32), np.full((n, domain), -1, np.int64))
 
 
 def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]) -> ValueCubes:
-    if activation.values.domain > WIDEST:
-        return _wide(t)
-    cubes, values, source = _empty(t, activation), activation.values, activation.source
+    values, source = activation.values, activation.source
+    if values.domain > WIDEST:
+        return _empty(t.n, 0)  # variables that read it find no cube through it
+    cubes = _empty(t.n, values.domain)
     if isinstance(source, Truth):
         _truth(t, activation, source, cubes)
     elif isinstance(source, Mapped):
@@ -116,11 +124,6 @@ def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]
     cubes.length[possible & constant[:, None]] = 0
     cubes.length[~possible] = -1
     return cubes
-
-
-def _wide(t: CTransformer) -> ValueCubes:
-    """No cubes, for a domain that is too wide; variables that read it find no cube through it."""
-    return ValueCubes(np.zeros((t.n, 0, LONGEST), np.int32), np.zeros((t.n, 0), np.int64))
 
 
 def _read(source: Attended) -> list[str]:
@@ -153,27 +156,17 @@ def _map(t: CTransformer, source: Mapped, found: dict[str, ValueCubes], cubes: V
     arg_length = np.full((len(args), t.n, widest), -1, np.int64)
     for p, a in enumerate(args):
         arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
-    strides = np.array([int(np.prod(sizes[p + 1 :])) for p in range(len(sizes))], dtype=np.int64)
-    values = [t.base[a].values for a in args]
-    arrays = forcing.MapArrays(
-        table, strides, np.array([v.ptr for v in values]), np.concatenate([v.flat for v in values]),
-        offsets([len(v.flat) for v in values]), len(t.symbols), arg_cubes, arg_length,
-    )  # fmt: skip
+    points = argument_arrays(t.n, [t.base[a].values for a in args])
+    arrays = forcing.MapArrays(table, *points, len(t.symbols), arg_cubes, arg_length)
     search = forcing.map_cubes if len(args) <= FEW_ARGS else forcing.wide_map_cubes
     search(arrays, cubes.arrays)
 
 
 def _head(
-    t: CTransformer,
-    activation: Activation,
-    source: Attended,
-    lists: Lists,
-    found: dict[str, ValueCubes],
+    t: CTransformer, activation: Activation, source: Attended, lists: Lists, found: dict[str, ValueCubes],
     cubes: ValueCubes,
-) -> None:
-    none = ValueCubes(np.zeros((0, 1, LONGEST), np.int32), np.zeros((0, 1), np.int64))
-    key = found[source.key] if source.key else none
-    query = found[source.query] if source.query else none
+) -> None:  # fmt: skip
+    key, query = (found[name] if name else _empty(0, 1) for name in (source.key, source.query))
     keys = t.base[source.key].values if source.key else activation.values
     head = forcing.HeadArrays(
         lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),

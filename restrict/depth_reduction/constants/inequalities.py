@@ -47,6 +47,7 @@ with that search but the formulas of the left sides below, and computes with
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 from restrict.depth_reduction.constants.tower import Tower, ln, of, power
@@ -142,22 +143,15 @@ class TheoremBounds:
 
     def document(self) -> dict[str, Any]:
         """Everything exactly, for JSON."""
-        rows = []
-        for step in self.steps:
-            row: dict[str, Any] = {}
-            for name, value in vars(step).items():
-                row[name] = value.document() if isinstance(value, Tower) else str(value) if name != "layer" else value
-            rows.append(row)
-        return {
-            "layers": self.layers,
-            "heads": self.heads,
-            "alphabet": self.alphabet,
-            "fraction": str(self.fraction),
-            "choices": self.choices,
-            "c": self.c.document(),
-            "n0": self.n0.document(),
-            "steps": rows,
-        }
+
+        def shown(value: Tower | Fraction | int | str) -> object:
+            return (
+                value.document() if isinstance(value, Tower) else str(value) if isinstance(value, Fraction) else value
+            )
+
+        names = ("layers", "heads", "alphabet", "fraction", "choices", "c", "n0")
+        out = {name: shown(getattr(self, name)) for name in names}
+        return out | {"steps": [{name: shown(value) for name, value in vars(step).items()} for step in self.steps]}
 
 
 # ---------------------------------------------------------------- the inequalities
@@ -175,19 +169,21 @@ def verify(bounds: TheoremBounds) -> tuple[Inequality, ...]:
             return tuple(found)  # the formulas have no meaning outside the ranges
         found += _inequalities(step, index + 1, bounds.heads, bounds.alphabet)
         c, share = step.c_out, step.C_out
-    found.append(
-        Inequality(bounds.layers, "chain", "layers <= number of steps", of(bounds.layers), of(len(bounds.steps)))
-    )
-    last = Inequality(bounds.layers, "target", "fraction <= C of the last layer", of(bounds.fraction), of(share))
-    return (*found, last)
+    item = partial(_item, bounds.layers)
+    last = item("target", "fraction <= C of the last layer", bounds.fraction, share)
+    return (*found, item("chain", "layers <= number of steps", bounds.layers, len(bounds.steps)), last)
+
+
+def _item(
+    layer: int, name: str, statement: str, left: Tower | Fraction | int, right: Tower | Fraction | int
+) -> Inequality:
+    return Inequality(layer, name, statement, of(left), of(right))
 
 
 def _chain(step: LayerBounds, index: int, c: Tower, share: Fraction) -> Iterator[Inequality]:
     """The step begins where the one below ended, and its parameters are in their ranges."""
 
-    def item(name: str, statement: str, left: Tower | Fraction | int, right: Tower | Fraction | int) -> Inequality:
-        return Inequality(index + 1, name, statement, of(left), of(right))
-
+    item = partial(_item, index + 1)
     yield item("chain", "c of the layer below <= c", c, step.c)
     yield item("chain", "C <= C of the layer below", step.C, share)
     below_one = {
@@ -197,8 +193,7 @@ def _chain(step: LayerBounds, index: int, c: Tower, share: Fraction) -> Iterator
         "(1 + delta) q": (1 + step.delta) * step.q,
     }
     for name, value in below_one.items():
-        positive = 0 < value < 1
-        yield item("range", f"0 < {name} < 1", 0 if positive else 1, 0)
+        yield item("range", f"0 < {name} < 1", 0 if 0 < value < 1 else 1, 0)
     yield item("range", "0 < delta <= 1", 0 if 0 < step.delta <= 1 else 1, 0)
     signs = step.eta1 >= 0 and step.eta2 > 0 and 0 < step.C_out < step.C
     yield item("range", "0 <= eta1, 0 < eta2, 0 < C' < C", 0 if signs else 1, 0)
@@ -211,10 +206,7 @@ def _chain(step: LayerBounds, index: int, c: Tower, share: Fraction) -> Iterator
 def _inequalities(step: LayerBounds, layer: int, heads: int, alphabet: int) -> Iterator[Inequality]:
     """The inequalities of the module's text for one layer, in its order."""
     values = power(Fraction(alphabet), step.c)
-    rate = step.delta**2 * step.q * step.phi
-
-    def item(name: str, statement: str, left: Tower | Fraction, right: Tower | Fraction) -> Inequality:
-        return Inequality(layer, name, statement, of(left), of(right))
+    rate, item = step.delta**2 * step.q * step.phi, partial(_item, layer)
 
     if layer == 1 and step.eta1 == 0:
         yield item("degree", "c <= 1 <= g: each input feeds one activation", step.c, of(1))

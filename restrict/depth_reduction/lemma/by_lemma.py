@@ -116,7 +116,7 @@ def remove_layer(task: Task, t: CTransformer, budget: int, *, seed: int = 0, rou
     rho1, first = _stage1(t, budget)
     t1 = t.restrict(rho1) if first.fixed else t
     left = budget - len(first.fixed)
-    ranks = Ranks.of(t1, _first_k(t1, left))
+    ranks = Ranks(*ranked(t1, _first_k(t1, left)))
     k = _least_k(task, t1, ranks, left, seed, rough)
     method: SolverName = "greedy" if rough else "auto"
     while True:
@@ -146,11 +146,6 @@ class Ranks:
 
     ranking: Ranking
     chosen: Selection
-
-    @staticmethod
-    def of(t: CTransformer, k: int) -> "Ranks":
-        """Rank the pairs of ``t`` for k selections each."""
-        return Ranks(*ranked(t, k))
 
     def at_most(self, t: CTransformer, k: int) -> tuple[Ranking, Selection]:
         """The ranking and the selections for k, ranked anew where the present ones are too short."""

@@ -9,6 +9,7 @@ input that agrees, whatever the stages did: this follows from Theorem A, not fro
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -78,31 +79,29 @@ class Reduction:
         Returns:
             A dictionary per stage, and c', its bound and the free positions.
         """
-        a, b, d = self.stage1, self.stage2, self.stage3
+
+        def shown(stage: Stage1Record | Stage2Record | Stage3Record, names: Iterable[str]) -> dict[str, Any]:
+            return {name: _shown(name, getattr(stage, name)) for name in names}
+
+        lemma, uniform = self.stage3.lemma, self.stage3.uniform
+        third = ("k", "q", "pairs", "budget", "spent", "status", "method", "resamplings", "over", "lower")
         return {
-            "stage1": {
-                "eta": float(a.eta), "C": float(a.C), "c": a.c, "fixed": len(a.fixed),
-                "fixed_bound": short(a.fixed_bound), "degree_before": a.degree_before,
-                "degree_after": a.degree_after, "degree_bound": short(a.degree_bound),
-            },
-            "stage2": {
-                "k": b.k, "fixed": len(b.fixed), "rounds": b.rounds, "rounds_bound": short(b.rounds_bound),
-                "pairs": b.pairs, "captured_before": b.captured_before, "captured_after": b.captured_after,
-                "dependents_before": b.dependents_before, "dependents_after": b.dependents_after,
-                "dependents_bound": short(b.dependents_bound), "neighbours_before": b.neighbours_before,
-                "neighbours_after": b.neighbours_after, "neighbours_bound": short(b.neighbours_bound),
-                "most_inputs": b.most_inputs, "affordable": b.affordable, "stuck": b.stuck,
-            },
-            "stage3": {
-                "k": d.k, "q": float(d.q), "pairs": d.pairs, "budget": d.budget, "spent": d.spent, "status": d.status,
-                "method": d.method, "resamplings": d.resamplings, "over": bool(d.over), "lower": d.lower,
-                "local_lemma": None if d.lemma is None else d.lemma.holds, "uniform": d.uniform,
-            },
+            "stage1": shown(self.stage1, vars(self.stage1)),
+            "stage2": shown(self.stage2, [name for name in vars(self.stage2) if name not in ("c", "heads")]),
+            "stage3": shown(self.stage3, third) | {"local_lemma": lemma and lemma.holds, "uniform": uniform},
             "c": self.transformer.c, "c_bound": short(self.c_bound), "free": self.restriction.free,
         }  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Reduction(free={self.restriction.free}, c={self.transformer.c}, L={self.transformer.layers})"
+
+
+def _shown(name: str, value: Any) -> Any:
+    """A field of a record as JSON takes it: a bound as text, a share as a float, of inputs their number."""
+    if name.endswith("_bound"):
+        return short(value)
+    value = len(value) if name == "fixed" else value
+    return float(value) if isinstance(value, Fraction) else bool(value) if name == "over" else value
 
 
 def short(value: int | Fraction) -> str:

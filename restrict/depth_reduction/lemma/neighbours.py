@@ -23,13 +23,6 @@ MOST_MEETINGS = 100_000_000
 """Neighbours are counted where at most this many (head, input, head) have to be looked at."""
 
 
-def dependents(t: CTransformer, chosen: Selection) -> I64:
-    """How many uncaptured heads (i, h) k-depend on each layer-0 activation: int64, (n,)."""
-    open_ = chosen.captured[chosen.owner] == 0
-    head = (chosen.head * t.n + chosen.position)[chosen.owner[open_]]
-    return np.bincount(distinct(head * t.n + chosen.chosen[0, open_]) % t.n, minlength=t.n)
-
-
 class Meetings:
     """The uncaptured heads and the activations that they select: while pairs are captured, dependents are counted again
     without sorting anew. ``owner``: pairs by head and activation; ``starts``: where a head's selections of one begin;
@@ -45,7 +38,8 @@ class Meetings:
         self.activation = codes[self.starts] % t.n
 
     def dependents(self, captured: I64) -> I64:
-        """:func:`dependents` where these pairs are captured (0 or 1 for each). Linear in the selections."""
+        """How many uncaptured heads (i, h) k-depend on each layer-0 activation, where these pairs are captured (0 or 1
+        for each): int64, (n,). Linear in the selections."""
         open_ = captured[self.owner] == 0
         found = np.logical_or.reduceat(open_, self.starts) if len(open_) else open_
         return np.bincount(self.activation[found], minlength=self.n)

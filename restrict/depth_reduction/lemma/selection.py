@@ -82,12 +82,6 @@ class Ranking:
     lists: tuple[Lists, ...]
     limit: int
 
-    @staticmethod
-    def of(t: CTransformer, limit: int = 0) -> "Ranking":
-        """Score all pairs, keeping at most ``limit`` of a row (0: down to the floor). Cost: one score per pair,
-        position and key value. ``ResourceLimit``: too many pairs in all."""
-        return Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
-
     def under(self, t: CTransformer) -> "Ranking":
         """The ranking under a refinement of the restriction; no score is computed. Cost: the pairs kept."""
         found = (lists.under(*t.read(head)) for head, lists in zip(t.heads, self.lists, strict=True))
@@ -97,8 +91,8 @@ class Ranking:
         """Up to ``k`` (at least 1, else ``UsageError``) positions of each pair of the ranked transformer; ``None``
         where a list was truncated before its k-th selection. Cost: n / 64 words per pair passed."""
         check_parameters(k=k)
-        parts = [_select(t, h, lists, k) for h, lists in enumerate(self.lists)]
-        return None if any(part is None for part in parts) else _joined(k, [part for part in parts if part is not None])
+        parts = [part for h, lists in enumerate(self.lists) if (part := _select(t, h, lists, k)) is not None]
+        return _joined(k, parts) if len(parts) == len(self.lists) else None
 
 
 def selection(t: CTransformer, k: int) -> Selection:
@@ -110,12 +104,13 @@ def selection(t: CTransformer, k: int) -> Selection:
 
 
 def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
-    """:func:`selection`, with its ranking, long enough for k selections of each pair; its errors."""
+    """:func:`selection`, with its ranking, long enough for k selections of each pair; its errors. ``ResourceLimit``:
+    too many pairs in all."""
     check_parameters(k=k)
     widest = max((int(t.base[key].sizes.max()) for head in t.heads if (key := t.instance.key(head))), default=1)
     limit = max(64, widest * (k + 8)) if t.n > 500 else 0
     while True:
-        ranking = Ranking.of(t, limit)
+        ranking = Ranking(tuple(t.lists(head, limit) for head in t.heads), limit)
         found = ranking.select(t, k)
         if found is not None:
             return ranking, found
@@ -125,15 +120,12 @@ def ranked(t: CTransformer, k: int) -> tuple[Ranking, Selection]:
 def _joined(k: int, parts: list[Selection]) -> Selection:
     """The selections of all heads, one after the other."""
     none = np.empty(0, np.int64)
-    if not parts:
-        return Selection(k, none, none, none, none, np.empty((2, 0), np.int64), none)
+    parts = [Selection(k, none, none, none, none, np.empty((2, 0), np.int64), none), *parts]
     starts = offsets([p.chosen.shape[1] for p in parts])
-    return Selection(
-        k, np.concatenate([p.head for p in parts]), np.concatenate([p.position for p in parts]),
-        np.concatenate([p.query for p in parts]),
-        np.concatenate([p.ends + start for p, start in zip(parts, starts[:-1], strict=True)]),
-        np.concatenate([p.chosen for p in parts], axis=1), np.concatenate([p.captured for p in parts]),
-    )  # fmt: skip
+    head, position, query = (np.concatenate([getattr(p, n) for p in parts]) for n in ("head", "position", "query"))
+    ends = np.concatenate([p.ends + start for p, start in zip(parts, starts[:-1], strict=True)])
+    chosen, captured = np.concatenate([p.chosen for p in parts], axis=1), np.concatenate([p.captured for p in parts])
+    return Selection(k, head, position, query, ends, chosen, captured)
 
 
 def reads(t: CTransformer, h: int) -> tuple[I64, I64]:

@@ -17,7 +17,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes, value_cubes
-from restrict.depth_reduction.lemma.neighbours import Meetings, dependents, most_neighbours, pair_inputs
+from restrict.depth_reduction.lemma.neighbours import Meetings, most_neighbours, pair_inputs
 from restrict.depth_reduction.lemma.parameters import check_parameters, need_length
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.model.arguments import as_written
@@ -80,7 +80,8 @@ class Dependence(NamedTuple):
     @staticmethod
     def of(t: CTransformer, chosen: Selection) -> "Dependence":
         """Both, of the uncaptured pairs."""
-        return Dependence(int(dependents(t, chosen).max(initial=0)), most_neighbours(t, chosen))
+        counts = Meetings(t, chosen).dependents(chosen.captured)
+        return Dependence(int(counts.max(initial=0)), most_neighbours(t, chosen))
 
 
 def stage2(
@@ -174,24 +175,15 @@ def _forced(t: CTransformer, chosen: Selection, key: str, j: int, w: int) -> Sel
 
 
 def _again(ranking: Ranking, before: Selection, t: CTransformer) -> tuple[Ranking, Selection]:
-    """The ranking and the selections after more inputs were fixed; what was captured stays so, by record."""
+    """The ranking and the selections after more inputs were fixed. What was captured stays so, by record: its
+    candidates only lose inputs, but a new ranking may select more."""
     shorter = ranking.under(t)
     after = shorter.select(t, before.k)
     if after is None:
         shorter, after = ranked(t, before.k)
-    return shorter, _still_captured(before, after, t.n)
-
-
-def _still_captured(before: Selection, after: Selection, n: int) -> Selection:
-    """What was captured stays so, by record: its candidates only lose inputs, but a new ranking may select more."""
     values = 1 + int(max(before.query.max(initial=0), after.query.max(initial=0)))
-
-    def names(of: Selection) -> I64:
-        number: I64 = (of.head * n + of.position) * values + of.query
-        return number
-
-    kept = np.isin(names(after), names(before)[before.captured == 1])
-    return replace(after, captured=after.captured | kept)
+    names, old = ((of.head * t.n + of.position) * values + of.query for of in (after, before))
+    return shorter, replace(after, captured=after.captured | np.isin(names, old[before.captured == 1]))
 
 
 def _commonest(t: CTransformer, cubes: dict[str, ValueCubes], chosen: Selection, j: int) -> tuple[str, int, Cube]:

@@ -114,12 +114,11 @@ def single(t: CTransformer, cubes: dict[str, ValueCubes], lists: list[Lists]) ->
     """For each head of layer 1: whether every pair of its lists is forced by at most one input."""
     out = []
     for head, found in zip(t.heads, lists, strict=True):
-        key = t.instance.key(head)
-        length = cubes[key].length if key else None
-        known = length is not None and (length.shape[1] == t.base[key].values.domain if key else False)
-        out.append(
-            key is None or bool(known and length is not None and np.isin(length[found.j, found.w], (0, 1)).all())
-        )
+        if (key := t.instance.key(head)) is None:
+            out.append(True)
+            continue
+        length, domain = cubes[key].length, t.base[key].values.domain
+        out.append(length.shape[1] == domain and bool(np.isin(length[found.j, found.w], (0, 1)).all()))
     return out
 
 
@@ -210,16 +209,10 @@ def _cover(
     for head in t.heads:
         if t.instance.key(head) == key and head.value != key:
             weight = np.maximum(weight, t.base[head.value].degrees)
-    arrays = rows.arrays
-    state = force_keys.RowLengths(
-        np.zeros(rows.count, np.int64),
-        np.zeros(rows.count, np.int64),
-        np.zeros(len(arrays.group_ptr) - 1),
-        weight,
-        power,
-    )
-    flat = force_keys.KeyCubes(len(t.symbols), known.literal.reshape(t.n * domain, -1), known.length.reshape(-1))
-    size = t.n * domain
+    arrays, size = rows.arrays, t.n * domain
+    lengths = np.zeros(rows.count, np.int64), np.zeros(rows.count, np.int64), np.zeros(len(arrays.group_ptr) - 1)
+    state = force_keys.RowLengths(*lengths, weight, power)
+    flat = force_keys.KeyCubes(len(t.symbols), known.literal.reshape(size, -1), known.length.reshape(-1))
     queue = force_keys.KeyQueue(np.zeros(size), np.zeros(size, np.int64), np.zeros(3, np.int64))
     while not force_keys.force_keys(arrays, flat, state, budget, assignment, queue, ROWS_AT_ONCE):
         if deadline.passed:

@@ -6,8 +6,10 @@ everything is always an answer. Then inputs are freed again, in halves, where th
 
 import numpy as np
 
+from restrict.base.arrays import I64
 from restrict.base.deadline import OutOfTime
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.c_transformer.input_sets import InputSets
 from restrict.depth_reduction.c_transformer.layers import collapsed
 from restrict.depth_reduction.candidates import GRACE
 from restrict.model.restriction import Restriction
@@ -27,9 +29,7 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
     over = np.flatnonzero(sizes > c)
     sets = t.base[t.instance.model.output.variable].depends
     excess = sizes[over] - c
-    votes = np.zeros(t.n, np.int64)
-    for first in range(0, len(over), BLOCK):
-        votes += sets.unpacked(over[first : first + BLOCK]).sum(axis=0)
+    votes = _members(sets, over)
     symbols = dict[int, int]()
     while len(over) and excess.max(initial=0) > 0:
         x = int(np.argmax(votes))
@@ -37,11 +37,15 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
         symbols[x], votes[x] = int(rng.integers(len(t.symbols))), -1
         excess = excess - holds
         done = excess <= 0
-        for first in range(0, int(done.sum()), BLOCK):
-            seen = sets.unpacked(over[done][first : first + BLOCK]).sum(axis=0)
-            votes = np.where(votes < 0, votes, votes - seen)
+        votes = np.where(votes < 0, votes, votes - _members(sets, over[done]))
         over, excess = over[~done], excess[~done]
     return t.fixing(symbols)
+
+
+def _members(sets: InputSets, chosen: I64) -> I64:
+    """In how many of these sets each input is, shape (n,)."""
+    parts = (chosen[first : first + BLOCK] for first in range(0, len(chosen), BLOCK))
+    return sum((sets.unpacked(part).sum(axis=0) for part in parts), np.zeros(len(sets.ptr) - 1, np.int64))
 
 
 def freed(task: Task, rho: Restriction, c: int) -> Restriction:

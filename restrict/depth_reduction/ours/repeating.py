@@ -5,9 +5,10 @@ one repeated between, each over the alphabet and ``*``. Hill climbing at a short
 length that was asked for decides. A temporal operator such as *since* is cut once a period, so a fixed share of the
 positions bounds c for any n (Theorem 1 of Hahn 2020, with small constants)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 
@@ -93,12 +94,12 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
     spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))
     starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
     short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))
-    tried = Tried(short, c, spare, {})
+    cost = cache(partial(_cost, short, c, spare))  # climbs meet the same patterns often
     found, interrupted = dict[Pattern, Cost](), False
     try:
         for pattern in starts:
-            best, cost = _climb(tried, pattern, rng, task.deadline)
-            found[best] = cost
+            best = _climb(cost, pattern, rng, len(instance.model.alphabet), task.deadline)
+            found[best] = cost(best)
             task.tell("searching patterns")
             if task.deadline.passed:
                 break
@@ -149,37 +150,20 @@ def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | No
         yield Pattern((), tuple(rng.integers(0, symbols, block).tolist()) + (FREE,) * (period - block), ())
 
 
-@dataclass(frozen=True)
-class Tried:
-    """The short length, what is wanted, and what each pattern that was tried costs: climbs meet the same ones often."""
-
-    instance: Instance
-    c: int | None
-    spare: Fraction
-    costs: dict[Pattern, Cost]
-
-    def cost(self, pattern: Pattern) -> Cost:
-        """(How far c is above the wanted one, positions fixed)."""
-        if pattern not in self.costs:
-            self.costs[pattern] = _cost(self.instance, pattern, self.c, self.spare)
-        return self.costs[pattern]
-
-
-def _climb(tried: Tried, pattern: Pattern, rng: np.random.Generator, deadline: Deadline) -> tuple[Pattern, Cost]:
+def _climb(
+    cost: Callable[[Pattern], Cost], pattern: Pattern, rng: np.random.Generator, symbols: int, deadline: Deadline
+) -> Pattern:
     """Change one cell at a time, keep what is no worse."""
-    cost = tried.cost(pattern)
     for _ in range(TRIALS):
         if deadline.passed:
             break
-        other = pattern.changed(rng, len(tried.instance.model.alphabet))
-        if other != pattern:
-            new = tried.cost(other)
-            if new <= cost:
-                pattern, cost = other, new
-    return pattern, cost
+        other = pattern.changed(rng, symbols)
+        if cost(other) <= cost(pattern):
+            pattern = other
+    return pattern
 
 
-def _cost(instance: Instance, pattern: Pattern, c: int | None, spare: Fraction) -> Cost:
+def _cost(instance: Instance, c: int | None, spare: Fraction, pattern: Pattern) -> Cost:
     """(How far c is above the wanted one, positions fixed). Where a free share is wanted, a pattern that fixes too many
     positions counts as one whose labels depend on all inputs."""
     rho = pattern.restriction(instance)
