@@ -104,6 +104,7 @@ def kernel_verdict(program: bytes, proof: bytes, limit: int = LIMIT) -> str | in
         found = check(program, proof, (Place("program"), Place("proof")), Meter(limit)).found
     except Reject as reject:
         return reject.code
+    assert found is not None
     return found.text
 
 

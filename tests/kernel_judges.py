@@ -88,6 +88,8 @@ class Other:
 
     def verdict(self, trial: Trial, folder: Path, limit: int = LIMIT) -> Verdict:
         """Its line or exit code."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         pickle.dump((trial.model, trial.proof, str(folder), limit), self.process.stdin)
         self.process.stdin.flush()
         found: Verdict = pickle.load(self.process.stdout)
@@ -95,6 +97,7 @@ class Other:
 
     def close(self) -> None:
         """The process ends with its input."""
+        assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
 
@@ -185,6 +188,8 @@ class VerifiedPairs:
         """Its line or exit code; what ends the process, or takes too long, is a crash."""
         if self.process is None:
             self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.write(b"%d %d %d\n%b%b" % (limit, len(program), len(proof), program, proof))
         self.process.stdin.flush()
         ready, _, _ = select.select([self.process.stdout], [], [], 10 * SECONDS)

@@ -242,7 +242,7 @@ def true_agreement(subject: Subject, claim: Document, most: int | None = None) -
     if subject.every:
         return agree_everywhere(subject, claim, EVERY if most is None else min(most, EVERY))
     todo: list[tuple[int, tuple[str, ...], int]] = [(0, (), subject.markers)]
-    document = claim.get("language", claim.get("machine"))
+    document = claim["language"] if "language" in claim else claim["machine"]
     if "transitions" not in document:
         return agree_on_short(subject, claim, most)
     seen = set()

@@ -92,7 +92,8 @@ class Rows(np.ndarray):
 
     def mul(self, numbers: list[int], axis: int) -> "Rows":
         """Row by row."""
-        return self * np.array(numbers)[:, None]
+        found: Rows = self * np.array(numbers)[:, None]
+        return found
 
     def reset_index(self) -> "Rows":
         """The same rows."""
@@ -141,7 +142,9 @@ def answers(path: Path, weights: Path, rule: str) -> Any:
         assert TRAINED in text
         text = text.replace(TRAINED, "len(keys) if j == i else abs(i - j)")
     # The members of an enumeration print as they are named in the weights.
-    space = {enum: Enum(enum, {f"V{t:02}": t for t in range(40)}) for enum in re.findall(r"\bEmb\d\b", text)}
+    space: dict[str, Any] = {
+        enum: Enum(enum, {f"V{t:02}": t for t in range(40)}) for enum in re.findall(r"\bEmb\d\b", text)
+    }
     text = re.sub(r"^from words import .*\n", "", text, flags=re.MULTILINE)
     exec(text.replace("import numpy as np\nimport pandas as pd\n", ""), space)
     space["pd"] = pandas(weights)

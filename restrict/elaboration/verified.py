@@ -67,10 +67,11 @@ def concluded(line: str, proof: bytes) -> Any:
     kind, *numbers = next(line for line in words if line[0] in ("claim", "all", "unforced"))
     sets = [list(map(int, rest)) for name, *rest in words if name == "set"]
     runs = [(0, int(said["n"])), *(tuple(map(int, rest)) for name, *rest in words if name == "runs")]
+    triples = [list(map(int, line[2:])) for line in words if line[0] == "box"]
     boxes = [
-        ProofContext([int(at) for k, at in enumerate(t) if k % 3 < 2], [set(sets[int(number)]) for number in t[2::3]])
-        for name, _, *t in words if name == "box"
-    ]  # fmt: skip
+        ProofContext([at for k, at in enumerate(t) if k % 3 < 2], [set(sets[number]) for number in t[2::3]])
+        for t in triples
+    ]
     found = SimpleNamespace(
         kind="refutes" if "refutes" in said else kind,
         at=-1 if said["target"] == "all" else int(said["target"]),
