@@ -76,7 +76,7 @@ def sees(mask: str, i: int, j: int) -> bool:
 
 
 def affine(matrix: list[Vector], x: Vector, bias: Vector | None = None) -> Vector:
-    rows: Vector = [sum((w * v for w, v in zip(row, x, strict=True)), Decimal(0)) for row in matrix]
+    rows: Vector = [sum((w * v for w, v in zip(row, x, strict=True)), 0 * x[0]) for row in matrix]
     return rows if bias is None else plus(rows, bias)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, Bools
 from restrict.soft.bounds.parts import readout_rows
-from restrict.soft.influence.pairs import Changes
+from restrict.soft.influence.pairs import Changes, Pair
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, Mask, SoftModel
@@ -96,3 +96,14 @@ def lengths(vectors: Floats) -> Floats:
     """Euclidean lengths of rows."""
     found: Floats = np.linalg.norm(vectors, axis=1)
     return found
+
+
+def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
+    """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
+    sides = np.array(pairs, dtype=np.int64).swapaxes(0, 1)
+    n = sides.shape[-1]
+    for j, row in model.pinned(n).items():
+        sides[..., j] = row
+    at = np.array([model.output_position(n)])
+    first, second = (evaluate.activations(model, side, at=at)[:, 0] for side in sides)
+    return np.asarray(np.abs((second - first) @ rows.T))

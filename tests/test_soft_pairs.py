@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths.verify import named as parse_language
+from restrict.base.errors import ResourceLimit
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, logits, turned
@@ -19,17 +20,18 @@ from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
 from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word, few, logit_influence
-from restrict.soft.influence.pairs import FAR, Changes, changes_of, evaluated, runs_of
+from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
 from restrict.soft.influence.slopes import BENT, CURVED, Form, point, second_derivative, tail
 from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
-from restrict.soft.models.model import Floats, SoftModel
+from restrict.soft.models.model import Floats, LayerNorm, Positions, SoftHead, SoftModel
 from restrict.soft.models.source import load
+from restrict.soft.models.terms import Term
 from tests.commands import typed
 from tests.marks import heavy_after, rows_after
-from tests.soft_words import Words, added, lengths, masked
+from tests.soft_words import Words, added, evaluated, lengths, masked
 from tests.verdict_cases import FOLDER as TRAINED
 from tests.verdict_cases import SHIPPED
 
@@ -569,3 +571,52 @@ def test_the_command_line() -> None:
     assert "largest change of a logit at the output, one symbol exchanged elsewhere; all words" in done.output
     run = typed("soft", "run", file, "1010")
     assert "{1,<eos>} {0}" in run.output
+
+
+def with_heads(model: SoftModel, change: Callable[[SoftHead], SoftHead]) -> SoftModel:
+    """The model with other heads in its only layer."""
+    (layer,) = model.layers
+    return replace(model, layers=(replace(layer, heads=tuple(map(change, layer.heads))),))
+
+
+def test_what_is_attained_is_not_more_than_the_words_move() -> None:
+    """Where all values are the same nothing moves, whatever is rounded; scores that are shifted far have errors."""
+    model = load(SHAPES[0].format(0))
+    still = with_heads(model, lambda h: replace(h, value=0 * h.value, value_bias=0 * h.value_bias + 0.1))
+    found = attention_influence(changes_of(still, 5))
+    assert (found.attained, found.words) == (0.0, None)
+    assert 0 < found.bound < 1e-12
+    logit = logit_influence(still, changes_of(still, 5))
+    assert (logit.attained, logit.words) == (0.0, None)
+    before = attention_influence(changes_of(model, 5)), logit_influence(model, changes_of(model, 5))
+    far = with_heads(model, lambda h: replace(h, key_bias=h.key_bias + 1e13))
+    after = attention_influence(changes_of(far, 5)), logit_influence(far, changes_of(far, 5))
+    for old, new in zip(before, after, strict=True):
+        assert new.attained <= old.bound <= new.bound * (1 + 1e-9), "the shift is the same for all keys"
+
+
+def test_measured_floats_are_not_above_a_certified_bound() -> None:
+    """Embeddings near 1e11, whose difference is rounded away: (c) is cut to the sets' bound."""
+    model = load("random:layers=1,width=8,percent=60,heads=1,symbols=2,seed=0")
+    far = 1e11 * (1 + 2.0**-40 * np.arange(len(model.embed)))[:, None]
+    flat = with_heads(model, lambda h: replace(h, query=0 * h.query, query_bias=0 * h.query_bias))
+    flat = replace(flat, embed=0 * model.embed + far)
+    for n in (3, 6):
+        found = influence(flat, n)
+        assert 0 < found.measured[0] <= found.sharp[0]
+        assert found.measured[1] <= found.sharp[1]
+
+
+def test_logits_that_are_undefined_on_some_word_have_no_bound() -> None:
+    """No epsilon, and a variance of 0 on words: as without pairs, there is no answer."""
+    model = load(SHAPES[0].format(0))
+    (layer,) = with_heads(model, lambda h: replace(h, value=0 * h.value, value_bias=0 * h.value_bias)).layers
+    norm = LayerNorm(np.ones(model.width), np.zeros(model.width), Term("0"))
+    plain = replace(model, positions=Positions(), embed=np.eye(model.width)[: len(model.alphabet)])
+    layer = replace(layer, norm="post", norm1=norm, norm2=None, ffn=None, attention_bias=0 * layer.attention_bias)
+    defined = replace(plain, layers=(layer,))
+    assert logit_influence(defined, changes_of(defined, 3)).bound < 1e-9
+    undefined = replace(defined, embed=np.ones_like(plain.embed))
+    for refused in (lambda: logit_influence(undefined, changes_of(undefined, 3)), lambda: influence(undefined, 3)):
+        with pytest.raises(ResourceLimit, match="a LayerNorm may divide by zero here"):
+            refused()

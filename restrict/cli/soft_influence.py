@@ -78,7 +78,7 @@ def _text(name: str, rows: Sequence[Influence], which: int, fits: dict[str, Any]
     what = "largest change of a logit difference" if which else "norm of the change of the output's activation"
     told = [
         f"{name}: {what}, one symbol exchanged anywhere but at the output",
-        "(a) closed form, (b) layer by layer and by sets: certified bounds; (c) measured: the largest found",
+        "(a) closed form, (b) layer by layer and by sets: certified bounds; (c) measured: the largest found, in floats",
         columns([_HEAD, *(_cells(row, which) for row in rows)], right=True),
     ]
     shown = {"sharp": "sets", "measured": "measured"}

@@ -10,7 +10,7 @@ COLUMNS = (
     ("closed", "(a) closed form, certified bound", "first", "^-"),
     ("layerwise", "(b) layer by layer, certified bound", "fixed", "s-"),
     ("sharp", "(b) propagated sets, certified bound", "head", "o-"),
-    ("measured", "(c) measured: the largest found", "ink", "x-"),
+    ("measured", "(c) measured: the largest found, in floats", "ink", "x-"),
 )
 """What is drawn: the key of a row, its meaning, its colour and its mark."""
 GREATEST = 1e30

@@ -112,6 +112,9 @@ def centred(x: Enclosure) -> tuple[Enclosure, Floats]:
     return rounded(centre, box, x.ball + norms(error), d), norms(centre)
 
 
+VANISHES = "a LayerNorm may divide by zero here: its constant eps is 0 and its input may vanish"
+
+
 def scale_bounds(norm: LayerNorm, u: Enclosure, size: Floats) -> tuple[Floats, Floats]:
     """Bounds on ``1 / sqrt(|u|^2 / d + eps)``."""
     d = u.centre.shape[-1]
@@ -121,5 +124,5 @@ def scale_bounds(norm: LayerNorm, u: Enclosure, size: Floats) -> tuple[Floats, F
     low = 1 / np.sqrt(highest * highest / d + eps_high) * (1 - 16 * U)
     square = lowest * lowest / d + eps_low
     if not (square > 0).all():
-        raise ResourceLimit("a LayerNorm may divide by zero here: its constant eps is 0 and its input may vanish")
+        raise ResourceLimit(VANISHES)
     return low, 1 / np.sqrt(square) * (1 + 16 * U)

@@ -15,7 +15,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.soft.influence.exchanges import KEPT, Sample, Tried, of_attention
-from restrict.soft.influence.pairs import FAR, LOW, Changes, Pair, PairBound, Span
+from restrict.soft.influence.pairs import FAR, LOW, Changes, Pair, PairBound, Span, slack_of
 from restrict.soft.influence.polygons import OUT
 from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import beside
@@ -82,9 +82,12 @@ def spans_of(changes: Changes) -> tuple[Span, ...]:
 
 
 def climbed(changes: Changes, turned: Turned) -> tuple[float, Pair | None]:
-    """A pair of words with a large change, and that change."""
+    """A pair of words with a large change, and not more than that change."""
     pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT) + turned.pairs()
-    return max((improved(changes, pair) for pair in pairs), key=lambda one: one[0], default=(0.0, None))
+    moved, pair = max((improved(changes, pair) for pair in pairs), key=lambda one: one[0], default=(0.0, None))
+    off = sum((slack_of(head) for head in changes.heads), np.zeros(changes.parts.model.width))
+    certain = moved * (1 - 1e-12) - 2 * float(np.linalg.norm(off))
+    return (certain, pair) if certain > 0 else (0.0, None)
 
 
 def improved(changes: Changes, pair: Pair) -> tuple[float, Pair]:

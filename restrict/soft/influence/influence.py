@@ -1,8 +1,8 @@
 """The influence of one symbol on the output: three certified bounds and the measured value, side by side.
 
 (a) the closed form of Lemma 5, repaired; (b) the recursion over the layers with the model's norms, and the propagation
-of sets; (c) the largest change that was found. Always (c) <= sets <= layers <= (a): each certified bound is also cut to
-the one before it.
+of sets; (c) the largest change that was found, in floats. Always (c) <= sets <= layers <= (a): each certified bound is
+also cut to the one before it, and (c), whose rounding is not known, to that by sets.
 
 Two quantities: ``activation``, the Euclidean norm of the change of the output position's activation, and ``logit``, the
 largest change of a difference of two logits (of the logit, for a sign output). The exchanged position is any free one
@@ -79,6 +79,7 @@ def influence(
     c = (min(b[0], c[0]), min(b[1], c[1]))
     tell(f"n = {n}: trying exchanges")
     d, everything, tried = measured_influence(model, n, chosen, samples=samples, seed=seed)
+    d = (min(c[0], d[0]), min(c[1], d[1]))  # floats may be above a certified bound
     return Influence(n, a, b, c, d, everything, tried, None if closed is None else closed.log10)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.exchanges import Sample, Tried, of_logits, spread_of
-from restrict.soft.influence.pairs import Changes, Head, Pair, PairBound, Plane, evaluated
+from restrict.soft.influence.pairs import Changes, Head, Pair, PairBound, Plane, slack_of
 from restrict.soft.influence.polygons import Flags
 from restrict.soft.influence.slopes import ROUND, Form, tail
 from restrict.soft.models.model import Floats, SoftModel
@@ -231,15 +231,16 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
     if not len(rows):  # one label: no difference of two
         return PairBound(0.0, 0.0, None, 0)
-    settled, pairs, many = 0.0, list[Pair](), [changes for changes in found if not few(changes)]
+    settled, tried, many = 0.0, list[tuple[float, Pair | None]](), [changes for changes in found if not few(changes)]
     for changes in found:
         if few(changes):
             bound, best = every_word(changes, rows)
-            settled, pairs = max(settled, bound), pairs + best
+            settled = max(settled, bound)
         else:
-            pairs += Tried(changes, of_logits(model, rows), len(rows), rng).pairs()
-    moved = evaluated(model, rows, pairs).max(1) if pairs else np.zeros(1)
-    attained, pair = float(moved.max()), pairs[int(moved.argmax())] if moved.max() > 0 else None
+            best = Tried(changes, of_logits(model, rows), len(rows), rng).pairs()
+        tried += zip(Table(changes).moved(best, rows).tolist(), best, strict=True)
+    attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
+    pair = pair if attained > 0 else None
     count, heap = itertools.count(), list[tuple[float, int, Logit, Both]]()
     for space, row in itertools.product(map(Space, many), rows):
         logit, whole = Logit(space, row), space.start()
@@ -302,7 +303,7 @@ class Table:
         parts, start = self.changes.parts, self.changes.start
         centre, size, off = start.centre + self.changes.read(words), np.abs(start.centre), start.box
         for head in self.changes.heads:
-            off, size = off + _slack(head, ALIKE if self.alike else 0.0), size + np.abs(head.v).max((0, 1))
+            off, size = off + slack_of(head, ALIKE if self.alike else 0.0), size + np.abs(head.v).max((0, 1))
         form = Form(centre, np.zeros((*centre.shape, 0)), np.broadcast_to(off, centre.shape)).rounded(size)
         behind = tail(parts.layers[0], parts.model.final_norm, form)
         values = [behind.value(row) for row in rows]
@@ -310,21 +311,18 @@ class Table:
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 
+    def moved(self, pairs: list[Pair], rows: Floats) -> Floats:
+        """Not more than the greatest change of any row's value between the words of each pair."""
+        words: I64 = np.array(pairs, dtype=np.int64).reshape(-1, self.changes.words.n)
+        low, high = (part.reshape(-1, 2, len(rows)) for part in self.logits(words, rows))
+        gap = np.maximum(low[:, 1] - high[:, 0], low[:, 0] - high[:, 1]).max(1)
+        return np.asarray(np.maximum(gap, 0.0) * (1 - 1e-15))
+
 
 def _alike(head: Head, free: list[int]) -> bool:
     """Whether the weights and values of all free places are the same."""
     e, v = head.e[free], head.v[free]
     return bool((np.abs(e - e[0]) <= ALIKE * e[0]).all() and (np.abs(v - v[0]) <= ALIKE).all())
-
-
-def _slack(head: Head, alike: float) -> Floats:
-    """How far each entry of a word's average is off at most, for what the weights and the values are off."""
-    seen = head.v[head.e > 0]
-    if not len(seen):
-        return np.full(head.v.shape[-1], head.off)
-    spread = seen.max(0) - seen.min(0)
-    rounding = 2 * ROUND * (spread + np.abs(seen).max(0))
-    return np.asarray((head.eta + 4 * alike) * spread + head.off + 2 * alike + rounding)
 
 
 def few(changes: Changes) -> bool:

@@ -40,7 +40,6 @@ from restrict.soft.influence.polygons import (
 )
 from restrict.soft.influence.slopes import ROUND
 from restrict.soft.influence.words import Delta, Words, beside
-from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel, visible
 
 LOW = 600
@@ -67,8 +66,8 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class PairBound:
-    """A certified bound on the change of any logit (or difference of two), and what a pair of words attains. ``words``:
-    the two words, as columns of the embedding without markers; ``None`` where no change was found."""
+    """A certified bound on the change of any logit (or difference of two), and what a pair of words attains, or less.
+    ``words``: the two words, as columns of the embedding without markers; ``None`` where no change was found."""
 
     bound: float
     attained: float
@@ -117,6 +116,16 @@ def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> He
     if seen.any() and top - scores[seen].min() > LOW:
         eta = max(eta, FAR)
     return Head(e, v.centre, eta, float(v.box.max()))
+
+
+def slack_of(head: Head, alike: float = 0.0) -> Floats:
+    """How far each entry of a word's average is off at most, for what the weights and the values are off."""
+    seen = head.v[head.e > 0]
+    if not len(seen):
+        return np.full(head.v.shape[-1], head.off)
+    spread = seen.max(0) - seen.min(0)
+    rounding = 2 * ROUND * (spread + np.abs(seen).max(0))
+    return np.asarray((head.eta + 4 * alike) * spread + head.off + 2 * alike + rounding)
 
 
 class Changes:
@@ -238,23 +247,6 @@ class Axes(NamedTuple):
     changes: Floats
     low: Floats
     high: Floats
-
-
-def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
-    """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
-    n = len(pairs[0][0])
-    at = np.array([model.output_position(n)])
-    first, second = (_tokens(model, [pair[side] for pair in pairs]) for side in (0, 1))
-    moved = evaluate.activations(model, second, at=at)[:, 0] - evaluate.activations(model, first, at=at)[:, 0]
-    return np.asarray(np.abs(moved @ rows.T))
-
-
-def _tokens(model: SoftModel, columns: list[list[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Columns as rows of the embedding, markers where they are pinned."""
-    found = np.array(columns, dtype=np.int64)
-    for j, row in model.pinned(found.shape[1]).items():
-        found[:, j] = row
-    return found
 
 
 def changes_of(model: SoftModel, n: int, places: list[int] | None = None, delta: Delta | None = None) -> list[Changes]:

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from restrict.base.arrays import Bools
+from restrict.base.errors import ResourceLimit
 from restrict.soft.bounds.parts import GELU_SLOPES, ReadyFeedForward, ReadyLayer, eps_range
+from restrict.soft.bounds.positionwise import VANISHES
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm
 
@@ -120,6 +122,15 @@ def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
     return Form(np.where(usable, c, 0.0), g, np.where(usable, r, np.inf))
 
 
+def root_of(norm: LayerNorm, u: Form) -> Form:
+    """That of a LayerNorm, of centred forms; ``ResourceLimit`` where it may be undefined."""
+    low, high = eps_range(norm)
+    found, least, most = variance(u, low, high)
+    if low == 0 and not (least > 0).all():
+        raise ResourceLimit(VANISHES)
+    return inverse_root(found, least, most)
+
+
 def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
     """The mean square of a centred form plus epsilon (between two numbers), and its ends: Lemma 2."""
     d, reach = u.c.shape[-1], u.reach
@@ -161,7 +172,7 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     """LayerNorm of a form."""
     u = centred(x)
     d = u.c.shape[-1]
-    scale = inverse_root(*variance(u, *eps_range(norm)))
+    scale = root_of(norm, u)
     shape = _at_most(times(u, scale), math.sqrt(d) * (1 + 1e-9))
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
@@ -257,7 +268,7 @@ class Tail:
             return mapped(row[None], self.last)
         weighted = row * self.final.weight
         u = centred(self.last)
-        scale = inverse_root(*variance(u, *eps_range(self.final)))
+        scale = root_of(self.final, u)
         product = times(mapped((weighted - weighted.mean())[None], u), scale)
         most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
         return added(_at_most(product, most), mapped(row[None], point(self.final.bias)))
