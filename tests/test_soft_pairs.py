@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -593,6 +594,16 @@ def test_what_is_attained_is_not_more_than_the_words_move() -> None:
     after = attention_influence(changes_of(far, 5)), logit_influence(far, changes_of(far, 5))
     for old, new in zip(before, after, strict=True):
         assert new.attained <= old.bound <= new.bound * (1 + 1e-9), "the shift is the same for all keys"
+
+
+def test_parts_without_a_word_are_bounded_without_a_warning() -> None:
+    """Below the least weight no symbol is left, and nothing is divided by."""
+    model = with_heads(load(SHAPES[0].format(0)), lambda h: replace(h, value=1e20 * h.value))
+    changes = changes_of(model, 5)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, _ = changes.along(np.ones(changes.parts.model.width), spans=[(0.0, 1e-320)])
+    assert not found.any()
 
 
 def test_measured_floats_are_not_above_a_certified_bound() -> None:

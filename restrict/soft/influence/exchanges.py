@@ -133,8 +133,10 @@ class Tried:
             base += top / total[:, None]
             gone, come = head.e[t, s], head.e[t, o]
             rest = top[which] - gone[:, None] * head.v[t, s] + come[:, None] * head.v[t, o]
-            after += rest / (total[which] - gone + come)[:, None]
-        change = self.measure(after, base, which)
+            with np.errstate(all="ignore"):  # where the rest weighs nothing, floats are lost; this is a search
+                after += rest / (total[which] - gone + come)[:, None]
+        with np.errstate(all="ignore"):
+            change = self.measure(after, base, which)
         best, chosen = np.zeros((len(words), self.count)), np.zeros((len(words), self.count, 2), dtype=np.int64)
         for k in range(len(words)):
             mine = np.flatnonzero(which == k)

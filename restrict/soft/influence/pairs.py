@@ -167,11 +167,12 @@ class Changes:
         spread = float(v[seen].max() - v[seen].min())
         x, y = head.e * (v - middle), head.e
         may = self.allowed if span is None else self.allowed & (y <= span[1])
-        most = [np.where(may, np.abs(part), 0).max(1) for part in (x, y)]
+        own = [np.where(may, part, 0.0) for part in (x, y)]
+        most = [np.abs(part).max(1) for part in own]
         size = float(most[0].sum()) + 1e-300, float(most[1].sum()) + 1e-300
         k = spread / 2 * (1 + OUT) * size[1] / size[0]
-        table = UNITS[:, 0, None, None] * (x / size[0]) + UNITS[:, 1, None, None] * (y / size[1])
-        table = np.where(may, table, -np.inf)
+        across, up = (part / one for part, one in zip(own, size, strict=True))
+        table = np.where(may, UNITS[:, 0, None, None] * across + UNITS[:, 1, None, None] * up, -np.inf)
         exchanges = self.exchanges if near is None else [self.exchanges[one] for one in near]
         whole, rest = self.words.supports(table, exchanges)
         there = rest[:, DOWN] > -np.inf
