@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from restrict.all_lengths.verify import named as parse_language
-from restrict.base.errors import ResourceLimit
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, logits, turned
@@ -580,6 +580,11 @@ def with_heads(model: SoftModel, change: Callable[[SoftHead], SoftHead]) -> Soft
     return replace(model, layers=(replace(layer, heads=tuple(map(change, layer.heads))),))
 
 
+def larger(model: SoftModel, size: float) -> SoftModel:
+    """The model with values of another size."""
+    return with_heads(model, lambda h: replace(h, value=size * h.value))
+
+
 def test_what_is_attained_is_not_more_than_the_words_move() -> None:
     """Where all values are the same nothing moves, whatever is rounded; scores that are shifted far have errors."""
     model = load(SHAPES[0].format(0))
@@ -598,12 +603,19 @@ def test_what_is_attained_is_not_more_than_the_words_move() -> None:
 
 def test_parts_without_a_word_are_bounded_without_a_warning() -> None:
     """Below the least weight no symbol is left, and nothing is divided by."""
-    model = with_heads(load(SHAPES[0].format(0)), lambda h: replace(h, value=1e20 * h.value))
-    changes = changes_of(model, 5)[0]
+    changes = changes_of(larger(load(SHAPES[0].format(0)), 1e20), 5)[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found, _ = changes.along(np.ones(changes.parts.model.width), spans=[(0.0, 1e-320)])
     assert not found.any()
+
+
+def test_values_whose_squares_are_no_floats_are_refused() -> None:
+    small, large, huge = (changes_of(larger(load(SHAPES[0].format(0)), size), 4) for size in (1e149, 1e160, 1e300))
+    assert 0 < attention_influence(small).bound < math.inf
+    for far in (large, huge):
+        with pytest.raises(UsageError, match=r"values of attention are above 1e\+150"):
+            attention_influence(far)
 
 
 def test_measured_floats_are_not_above_a_certified_bound() -> None:

@@ -23,6 +23,8 @@ from restrict.soft.models.model import Floats
 
 NEAR, PARTS = 1.02, 40
 """How near the bound is to be, and parts that are looked at."""
+LARGE = 1e150
+"""Values are below it, so that squares and their sums are floats."""
 NARROW, LIGHT = 1.01, 1e-12
 """Parts whose limits are nearer than this are not halved, and what a lower limit counts at least, by the upper one."""
 
@@ -44,6 +46,10 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     certified bound over all exchanges and words, and what was attained."""
     if any(head.eta >= FAR for changes in found for head in changes.heads):  # what words attain would not be known
         raise UsageError(f"weights of attention are more than a factor exp({LOW}) apart: too far for these bounds")
+    if not all(np.abs(head.v).max() < LARGE for changes in found for head in changes.heads):
+        raise UsageError(
+            f"values of attention are above {LARGE:g}: their squares are no floats, which these bounds need"
+        )
     turned = [Turned(changes) for changes in found]
     tried = [climbed(changes, one) for changes, one in zip(found, turned, strict=True)]
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
