@@ -5,8 +5,6 @@ from restrict.base.strictjson import Node, parse
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.refutation import Refutation
 
-PROOF = "restrict-automaton/1"
-
 
 def certified(found: Certificate) -> Row:
     """The numbers of a certificate."""
@@ -42,7 +40,9 @@ def _said(row: Row, content: bytes) -> Row:
     if row["task"] == "refute":
         refutation = Refutation.from_json(root)
         return {"n": refutation.n} | refuted(refutation)
-    if root.value["format"] == PROOF:
+    from restrict.all_lengths.proof import FORMAT
+
+    if root.value["format"] == FORMAT:
         claim = root.value["claim"]
         word = " ".join(claim["word"]) if "word" in claim else None
         return {"n": 0, "outcome": "right" if word is None else "wrong", "word": word}
