@@ -28,7 +28,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.exchanges import Sample, Tried, of_logits, spread_of
-from restrict.soft.influence.pairs import Changes, Head, Pair, PairBound, Plane, slack_of
+from restrict.soft.influence.pairs import Changes, Head, Pair, PairBound, slack_of
 from restrict.soft.influence.polygons import Flags
 from restrict.soft.influence.slopes import ROUND, Form, tail
 from restrict.soft.models.model import Floats, SoftModel
@@ -41,8 +41,6 @@ ACTIVE, WIDE, FAN = 6, 5, 6
 """Axes along which a pair's exchanges are tried, how many of them are paired, and directions in a plane of two."""
 THIN = 1e-6
 """Coordinates of a cell less wide than this share of the widest one have no generator of their own."""
-TRIED = 3
-"""Coordinates of each cell, the widest ones, that are tried before one is halved."""
 MOST, BATCH = 1 << 16, 1 << 11
 """Words of one symbol at the output whose logits are computed at most, and at a time."""
 ALIKE = 1e-12
@@ -76,13 +74,17 @@ class Both(NamedTuple):
     moves: Floats
 
 
-class Line(NamedTuple):
-    """A direction in the coordinates: its planes (none where only the range counts), and the range of the results."""
+class Lines(NamedTuple):
+    """Directions in the coordinates, as rows, and the range of the results along each."""
 
-    row: Floats
-    planes: list[Plane]
-    low: float
-    high: float
+    rows: Floats
+    low: Floats
+    high: Floats
+
+    def meets(self, cell: Cell) -> bool:
+        """Whether a cell may hold a result."""
+        low, high = _range(self.rows, cell)
+        return bool((low <= self.high).all() and (high >= self.low).all())
 
 
 class Space:
@@ -97,67 +99,65 @@ class Space:
         self.whole = Cell(axes.low - at - slack, axes.high - at + slack)
         number = {x: k for k, x in enumerate(changes.exchanges)}
         self.undone = np.array([number[t, o, s] for t, s, o in changes.exchanges], dtype=np.int64)
-        self.lines = self._lines()
-
-    def _lines(self) -> list[Line]:
-        width, found = self.whole.high - self.whole.low, []
+        width = self.whole.high - self.whole.low
         order = [int(m) for m in np.argsort(-width, kind="stable") if width[m] > 1e-3 * width.max()]
-        for m in order[:ACTIVE]:
-            row = np.eye(len(width))[m]
-            planes = [self.changes.plane(head, self.basis[m]) for head in self.changes.heads]
-            found.append(Line(row, planes, self.whole.low[m], self.whole.high[m]))
-        for i, j in itertools.combinations(order[:WIDE], 2):
-            for turn in np.pi * (np.arange(FAN) + 0.5) / FAN:
-                row = np.zeros(len(width))
-                row[i], row[j] = math.cos(turn) / width[i], math.sin(turn) / width[j]
-                _, ranges = self.changes.along(row @ self.basis)
-                low, high = (sum(r[side] for r in ranges) for side in (0, 1))
-                at = float(row @ self.basis @ self.centre)
-                slack = 1e-12 * (1 + float(np.abs(row).sum()) + float(np.abs(row @ self.basis) @ np.abs(self.centre)))
-                found.append(Line(row, [], low - at - slack, high - at + slack))
-        return found
+        self.planes = {m: [changes.plane(head, self.basis[m]) for head in changes.heads] for m in order[:ACTIVE]}
+        self.lines = self._lines(order[:WIDE], width)
+
+    def _lines(self, wide: list[int], width: Floats) -> Lines:
+        turns = np.pi * (np.arange(FAN) + 0.5) / FAN
+        pairs = list(itertools.combinations(wide, 2))
+        rows = np.zeros((len(pairs), FAN, len(width)))
+        for k, (i, j) in enumerate(pairs):
+            rows[k, :, i], rows[k, :, j] = np.cos(turns) / width[i], np.sin(turns) / width[j]
+        rows = rows.reshape(-1, len(width))
+        found = [self.changes.along(row @ self.basis)[1] for row in rows]
+        low, high = (np.array([sum(r[side] for r in ranges) for ranges in found]) for side in (0, 1))
+        along = rows @ self.basis
+        at, slack = along @ self.centre, 1e-12 * (1 + np.abs(rows).sum(1) + np.abs(along) @ np.abs(self.centre))
+        return Lines(rows, low - at - slack, high - at + slack)
 
     def start(self) -> Both:
         """All results, and each exchange once: the first word is that with the smaller symbol."""
         once = np.array([k for k, (_, s, o) in enumerate(self.changes.exchanges) if s < o], dtype=np.int64)
         return Both(self.whole, self.whole, once, self.entries[once].max(0))
 
-    def moved(self, line: Line, near: I64, within: tuple[float, float]) -> Floats:
-        """How far exchanges move the result along a line, from words whose result is within limits (one head)."""
-        at = self.basis.T @ line.row
+    def moved(self, m: int, near: I64, within: tuple[float, float]) -> Floats:
+        """How far exchanges move the result along an axis, from words whose result is within limits (one head)."""
+        at = self.basis[m]
         shift, off = float(at @ self.centre), 1e-12 * (1 + float(np.abs(at) @ np.abs(self.centre)))
         limits = (within[0] + shift - off, within[1] + shift + off)
-        heads = zip(self.changes.heads, line.planes, strict=True)
+        heads = zip(self.changes.heads, self.planes[m], strict=True)
         changes = [self.changes.change(head, at, plane, near, limits) for head, plane in heads]
         return sum(changes, np.zeros(len(near)))
 
-    def narrowed(self, pair: Both) -> Both | None:
-        """The same pair of words in smaller cells, with fewer exchanges; ``None`` where there is no such pair."""
+    def narrowed(self, pair: Both, m: int) -> Both | None:
+        """The same pair of words in smaller cells, with fewer exchanges, after a halving along an axis; ``None`` where
+        there is no such pair."""
+        if not (self.lines.meets(pair.first) and self.lines.meets(pair.second)):
+            return None
+        if m not in self.planes:
+            return pair
         first, second = (Cell(cell.low.copy(), cell.high.copy()) for cell in (pair.first, pair.second))
-        near, moves = pair.near, pair.moves.copy()
-        for line in self.lines:
-            a, b = (_range(line.row, cell) for cell in (first, second))
-            if max(a[0], b[0]) > line.high or min(a[1], b[1]) < line.low:
-                return None
-            if not line.planes:
-                continue
-            m = int(line.row.argmax())
-            moved = np.minimum(self.moved(line, near, a), self.moved(line, self.undone[near], b))
-            moved = np.minimum(moved, self.entries[near, m]) * (1 + 1e-9)
-            kept = moved >= max(a[0] - b[1], b[0] - a[1], 0.0) - 1e-12
-            if not kept.any():
-                return None
-            near, moves[m] = near[kept], min(moves[m], moved[kept].max())
-            first.low[m], first.high[m] = max(a[0], b[0] - moves[m]), min(a[1], b[1] + moves[m])
-            second.low[m], second.high[m] = max(b[0], a[0] - moves[m]), min(b[1], a[1] + moves[m])
+        a, b = ((float(cell.low[m]), float(cell.high[m])) for cell in (first, second))
+        moved = np.minimum(self.moved(m, pair.near, a), self.moved(m, self.undone[pair.near], b))
+        moved = np.minimum(moved, self.entries[pair.near, m]) * (1 + 1e-9)
+        kept = moved >= max(a[0] - b[1], b[0] - a[1], 0.0) - 1e-12
+        if not kept.any():
+            return None
+        near = pair.near[kept]
+        moves = np.minimum(pair.moves, self.entries[near].max(0))
+        moves[m] = min(moves[m], moved[kept].max())
+        first.low[m], first.high[m] = max(a[0], b[0] - moves[m]), min(a[1], b[1] + moves[m])
+        second.low[m], second.high[m] = max(b[0], a[0] - moves[m]), min(b[1], a[1] + moves[m])
         return Both(first, second, near, moves)
 
 
-def _range(row: Floats, cell: Cell) -> tuple[float, float]:
-    """The least and the greatest value of a line on a cell, outward."""
+def _range(rows: Floats, cell: Cell) -> tuple[Floats, Floats]:
+    """The least and the greatest value of each row on a cell, outward."""
     middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
-    at, off = float(row @ middle), float(np.abs(row) @ radius)
-    off += 1e-12 * (float(np.abs(row) @ (np.abs(middle) + radius)))
+    size = np.abs(rows)
+    at, off = rows @ middle, size @ radius + 1e-12 * (size @ (np.abs(middle) + radius))
     return at - off, at + off
 
 
@@ -168,33 +168,36 @@ class Logit:
         self.space, self.row, parts = space, row, space.changes.parts
         self.layer, self.final, self.start = parts.layers[0], parts.model.final_norm, space.changes.start
 
-    def streams(self, cell: Cell) -> Form:
-        """The residual streams behind attention with the results of a cell."""
+    def streams(self, low: Floats, high: Floats) -> Form:
+        """The residual streams behind attention with results between these; axes in front number cells."""
         space = self.space
-        middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
+        middle, radius = (low + high) / 2, (high - low) / 2
         centre = self.start.centre + space.centre + middle @ space.basis
-        size = np.abs(centre) + np.abs(space.centre) + np.abs(middle) @ np.abs(space.basis) + float(radius.sum())
-        wide = radius > THIN * radius.max()
-        thin = np.abs(radius[~wide]) @ np.abs(space.basis[~wide])
-        return Form(centre, space.basis[wide].T * radius[wide], self.start.box + thin).rounded(size)
+        reach = np.abs(middle) @ np.abs(space.basis) + radius.sum(-1, keepdims=True)
+        size = np.abs(centre) + np.abs(space.centre) + reach
+        wide = np.flatnonzero((radius > THIN * radius.max()).reshape(-1, radius.shape[-1]).any(0))
+        thin = np.delete(radius, wide, -1) @ np.abs(np.delete(space.basis, wide, 0))
+        return Form(centre, space.basis[wide].T * radius[..., None, wide], self.start.box + thin).rounded(size)
 
-    def range(self, cell: Cell) -> tuple[float, float]:
-        """The least and the greatest value on a cell."""
-        form = tail(self.layer, self.final, self.streams(cell)).value(self.row)
-        low, high = float(form.c[0] - form.reach[0]), float(form.c[0] + form.reach[0])
-        return (low, high) if math.isfinite(low) and math.isfinite(high) else (-math.inf, math.inf)
+    def ranges(self, pair: Both) -> tuple[Floats, Floats]:
+        """The least and the greatest value on each cell of a pair."""
+        cells = pair.first, pair.second
+        streams = self.streams(np.stack([cell.low for cell in cells]), np.stack([cell.high for cell in cells]))
+        low, high = (end[:, 0] for end in tail(self.layer, self.final, streams).value(self.row))
+        lost = ~(np.isfinite(low) & np.isfinite(high))
+        return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 
     def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
         """The gradient on a cell, and how far it is off in every coordinate."""
         basis = self.space.basis
-        found = tail(self.layer, self.final, self.streams(cell)).gradient(self.row)
+        found = tail(self.layer, self.final, self.streams(*cell)).gradient(self.row)
         off = np.abs(basis @ found.g).sum(1) + np.abs(basis) @ found.r
         return found.c, off + ROUND * (np.abs(basis) @ found.size)
 
     def bound(self, pair: Both, attained: float) -> float:
         """The greatest change between two words of a pair, or at most ``attained``."""
-        (low, high), (other_low, other_high) = self.range(pair.first), self.range(pair.second)
-        ranges = max(high - other_low, other_high - low) * (1 + 1e-12)
+        low, high = self.ranges(pair)
+        ranges = float((high - low[::-1]).max()) * (1 + 1e-12)
         if ranges <= attained:
             return attained
         g, rho = self.slopes(pair.first.hull(pair.second))
@@ -207,20 +210,19 @@ class Logit:
             return attained
         near, middle = pair.near[some], (pair.first.low + pair.first.high) / 2
         at, off = g @ (space.centre + middle @ space.basis), _range(space.basis @ g, pair.first)
-        half = (off[1] - off[0]) / 2 + 1e-12 * (float(np.abs(g).sum()) * float(np.abs(space.centre).max() + 1))
+        half = float(off[1] - off[0]) / 2 + 1e-12 * (float(np.abs(g).sum()) * float(np.abs(space.centre).max() + 1))
         change, _ = space.changes.along(g, near, (float(at - half), float(at + half)))
         found = np.minimum(change[near] + moves[some] @ rho * (1 + 1e-9), quick[some])
         return max(attained, min(ranges, float(found.max())))
 
     def halves(self, pair: Both) -> list[Both]:
-        """Both halves of the cell with the wider range, along the coordinate that leaves their ranges least."""
-        spans = [high - low for low, high in (self.range(pair.first), self.range(pair.second))]
-        side = int(spans[1] > spans[0])
-        cell = (pair.first, pair.second)[side]
-        tried = [cell.halves(m) for m in np.argsort(cell.low - cell.high, kind="stable")[:TRIED].tolist()]
-        loss = [sum(high - low for low, high in map(self.range, halves)) for halves in tried]
-        best = tried[loss.index(min(loss))]
-        return [pair._replace(second=half) if side else pair._replace(first=half) for half in best]
+        """Both halves of the wider cell, where they hold a pair."""
+        widths = [cell.high - cell.low for cell in (pair.first, pair.second)]
+        side = int(widths[1].max() > widths[0].max())
+        m = int(widths[side].argmax())
+        halves = (pair.first, pair.second)[side].halves(m)
+        made = [pair._replace(second=half) if side else pair._replace(first=half) for half in halves]
+        return [narrow for half in made if (narrow := self.space.narrowed(half, m)) is not None]
 
 
 def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
@@ -249,9 +251,7 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     while heap and -heap[0][0] > NEAR * attained and next(count) < most and time.monotonic() < until:
         _, _, logit, worst = heapq.heappop(heap)
         for half in logit.halves(worst):
-            narrow = logit.space.narrowed(half)
-            if narrow is not None:
-                heapq.heappush(heap, (-logit.bound(narrow, attained), next(count), logit, narrow))
+            heapq.heappush(heap, (-logit.bound(half, attained), next(count), logit, half))
     return PairBound(max(attained, settled, -heap[0][0] if heap else 0.0), attained, pair, next(count))
 
 
@@ -307,7 +307,7 @@ class Table:
         form = Form(centre, np.zeros((*centre.shape, 0)), np.broadcast_to(off, centre.shape)).rounded(size)
         behind = tail(parts.layers[0], parts.model.final_norm, form)
         values = [behind.value(row) for row in rows]
-        low, high = (np.concatenate([v.c + side * v.reach for v in values], axis=1) for side in (-1, 1))
+        low, high = (np.concatenate([ends[side] for ends in values], axis=1) for side in (0, 1))
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 

@@ -25,6 +25,8 @@ from restrict.soft.models.model import Floats, LayerNorm
 ROUND = 1e-12
 CURVED, BENT = 0.83, 1.3
 """Above the absolute second and third derivative of either GELU."""
+PAIRED = 128
+"""Generators, the largest ones, whose products are told apart."""
 POINTS, SMALL = 8, 1e-4
 """Parts of a range between whose ends a GELU is interpolated; ranges not wider than this have a slope instead."""
 
@@ -82,12 +84,40 @@ def mapped(matrix: Floats, a: Form, shift: Floats | float = 0.0) -> Form:
     return form.rounded(a.size @ size.T + np.abs(shift))
 
 
-def times(a: Form, b: Form) -> Form:
-    """Products, entry by entry; either may have one entry."""
+def _largest(a: Form) -> tuple[Floats, Floats]:
+    """The :data:`PAIRED` largest generators of each form, and how far the others go together."""
+    size = np.abs(a.g)
+    if a.g.shape[-1] <= PAIRED:
+        return a.g, np.zeros_like(a.r)
+    order = np.argsort(-size.sum(-2, keepdims=True), axis=-1, kind="stable")
+    less = np.take_along_axis(size, order[..., PAIRED:], -1).sum(-1)
+    return np.take_along_axis(a.g, order[..., :PAIRED], -1), less
+
+
+def contracted(matrix: Floats, a: Form, b: Form) -> Form:
+    """``sum_j matrix[k, j] a_j b_j``. What is not of the first order is ``eps H_k eps'`` for one matrix ``H_k``: the
+    sizes of its entries are added up, in which the products of all ``j`` have met."""
+    (left, less), (right, rest) = _largest(a), _largest(b)
+    reach = [np.abs(part).sum(-1) for part in (left, right)]
+    met = (matrix[:, None] * np.swapaxes(left, -1, -2)[..., None, :, :]) @ right[..., None, :, :]
+    off = reach[0] * rest + less * (reach[1] + rest)
+    off = off + (np.abs(a.c) + reach[0] + less) * b.r + (np.abs(b.c) + reach[1] + rest + b.r) * a.r
+    size = np.abs(matrix).T
     a, b = _padded(a, b)
-    g = a.c[..., None] * b.g + b.c[..., None] * a.g
-    r = np.abs(a.c) * b.r + np.abs(b.c) * a.r + a.reach * b.reach
-    return Form(a.c * b.c, g, r).rounded(a.size * b.size)
+    g = matrix @ (a.c[..., None] * b.g + b.c[..., None] * a.g)
+    form = Form((a.c * b.c) @ matrix.T, g, np.abs(met).sum((-1, -2)) + off @ size)
+    return form.rounded((a.size * b.size) @ size)
+
+
+def multiplied(a: Form, b: Form) -> Form:
+    """All entries times the one entry of ``b``. What is not of the first order is ``a``'s generators by a number that
+    is at most ``b``'s reach, whatever it is: the largest are generators again, in ``a``'s directions, and so is ``b``'s
+    remainder in that of ``a``'s centre. Linear maps then keep what each entry has to do with the others."""
+    most, (large, rest) = b.reach, _largest(a)
+    first, last = _padded(a, b)
+    g = last.c[..., None] * first.g + first.c[..., None] * last.g
+    g = np.concatenate([g, (a.c * b.r)[..., None], most[..., None] * large], axis=-1)
+    return Form(a.c * b.c, g, b.size * a.r + most * rest).rounded(a.size * b.size)
 
 
 def scaled(a: Form, weight: Floats, shift: Floats | float = 0.0) -> Form:
@@ -141,7 +171,8 @@ def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
     slope, rest = 2 * (u.c[..., None, :] @ u.g) / d, 2 * (np.abs(u.c) * u.r).sum(-1) / d
     far, root = np.abs(slope).sum((-1, -2)) + rest, np.sqrt(whole)
     size = ROUND * (whole + far + square + high)
-    least = np.maximum(np.maximum(whole - far, np.maximum(root - np.sqrt(square), 0.0) ** 2), 0.0)
+    along = np.maximum(whole - far / 2, 0.0) ** 2 / np.maximum(whole, 1e-300)  # the part in the centre's direction
+    least = np.maximum(along, np.maximum(root - np.sqrt(square), 0.0) ** 2)
     most = np.minimum(whole + far + square, (root + np.sqrt(square)) ** 2)
     form = Form(
         (whole + square / 2 + (low + high) / 2)[..., None], slope, (rest + square / 2 + (high - low))[..., None]
@@ -162,10 +193,10 @@ class Normed:
         """The gradient before it from the one behind it."""
         weighted = scaled(b, self.norm.weight)
         d = b.c.shape[-1]
-        share = mapped(np.full((1, d), 1 / d), times(self.shape, weighted))
+        share = contracted(np.full((1, d), 1 / d), self.shape, weighted)
         level = centred(weighted)
-        gap = times(self.shape, share)
-        return times(added(level, Form(-gap.c, -gap.g, gap.r)), self.scale)
+        gap = multiplied(self.shape, share)
+        return multiplied(added(level, Form(-gap.c, -gap.g, gap.r)), self.scale)
 
 
 def normed(norm: LayerNorm, x: Form) -> Normed:
@@ -173,7 +204,7 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     u = centred(x)
     d = u.c.shape[-1]
     scale = root_of(norm, u)
-    shape = _at_most(times(u, scale), math.sqrt(d) * (1 + 1e-9))
+    shape = _at_most(multiplied(u, scale), math.sqrt(d) * (1 + 1e-9))
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
 
@@ -197,14 +228,14 @@ class Network:
 
     def back(self, b: Form) -> Form:
         """The gradient before it from the one behind it."""
-        return mapped(self.ffn.inner.matrix.T, times(self.slopes, mapped(self.ffn.outer.matrix.T, b)))
+        return contracted(self.ffn.inner.matrix.T, self.slopes, mapped(self.ffn.outer.matrix.T, b))
 
 
 def network(ffn: ReadyFeedForward, x: Form) -> Network:
     """A network of a form; without generators, at a point, the remainders are rounding and stay remainders."""
-    own: Callable[[Form], Form] = parted if x.g.shape[-1] else lambda form: form
-    value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, own(x), ffn.inner.bias))
-    return Network(ffn, mapped(ffn.outer.matrix, own(value), ffn.outer.bias), slopes)
+    value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, x, ffn.inner.bias))
+    value = parted(value) if x.g.shape[-1] else value
+    return Network(ffn, mapped(ffn.outer.matrix, value, ffn.outer.bias), slopes)
 
 
 def hidden(kind: str, z: Form) -> tuple[Form, Form]:
@@ -254,34 +285,40 @@ def second_derivative(kind: str, x: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """What is behind attention, on all residual streams of a form: the last stream, and the way back. ``own``: how many
-    generators of the first form there were; others are behind them."""
+    """What is behind attention, on all residual streams of a form: the last stream, and the way back. ``count``: so
+    many generators, the first form's in front, have a meaning on the way forwards; those of the way back are behind
+    them."""
 
     final: LayerNorm | None
     last: Form
     steps: tuple[Callable[[Form], Form], ...]
-    own: int
+    count: int
 
-    def value(self, row: Floats) -> Form:
-        """``row . activation``: one entry."""
+    def value(self, row: Floats) -> tuple[Floats, Floats]:
+        """The least and the greatest value of ``row . activation``."""
         if self.final is None:
-            return mapped(row[None], self.last)
-        weighted = row * self.final.weight
-        u = centred(self.last)
-        scale = root_of(self.final, u)
-        product = times(mapped((weighted - weighted.mean())[None], u), scale)
-        most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
-        return added(_at_most(product, most), mapped(row[None], point(self.final.bias)))
+            form, shift = mapped(row[None], self.last), point(np.zeros(1))
+        else:
+            weighted = row * self.final.weight
+            u = centred(self.last)
+            form = multiplied(mapped((weighted - weighted.mean())[None], u), root_of(self.final, u))
+            shift = mapped(row[None], point(self.final.bias))
+        low, high = (form.c + side * form.reach for side in (-1, 1))
+        if self.final is not None:
+            most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
+            low, high = np.fmin(np.fmax(low, -most), most), np.fmax(np.fmin(high, most), -most)
+        return low + shift.c - shift.r, high + shift.c + shift.r
 
     def gradient(self, row: Floats) -> Form:
-        """The gradient of ``row . activation`` by the residual stream behind attention."""
+        """The gradient of ``row . activation`` by the residual stream behind attention; the first form's generators in
+        front."""
         shape = self.last.c.shape
         back = Form(
-            np.broadcast_to(row, shape), np.zeros((*shape, self.own)), np.broadcast_to(ROUND * np.abs(row), shape)
+            np.broadcast_to(row, shape), np.zeros((*shape, self.count)), np.broadcast_to(ROUND * np.abs(row), shape)
         )
         for step in reversed(self.steps):
-            back = step(back)
-        return Form(back.c, back.g[..., : self.own], back.r + np.abs(back.g[..., self.own :]).sum(-1))
+            back = step(parted(back))
+        return back
 
 
 def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
@@ -299,11 +336,10 @@ def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
     if layer.ffn is not None:
         before = None if layer.front[1] is None else normed(layer.front[1], x)
         made = network(layer.ffn, x if before is None else before.image)
-        steps.append(lambda b: added(b, made.back(b) if before is None else before.back(made.back(b))))
+        steps.append(lambda b: added(b, made.back(b) if before is None else before.back(parted(made.back(b)))))
         x = normalised(layer.behind[1], added(x, made.image))
-    last = x
-    normalised(final, x)
-    return Tail(final, last, tuple(steps), y.g.shape[-1])
+    longest = normalised(final, x)
+    return Tail(final, x, tuple(steps), longest.g.shape[-1])
 
 
 def point(x: Floats) -> Form:
