@@ -19,7 +19,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import indices_of
 from restrict.base.files import naming
-from restrict.base.htmltable import Shown, Table
+from restrict.base.htmltable import Shown, ShownTable
 from restrict.base.wording import columns, counted, symbols_of
 from restrict.model.graph import program_graph
 from restrict.model.instance import AtLength
@@ -169,7 +169,7 @@ class Model(Listing, Shown):
             word = [STAR if symbol == "*" else symbol for symbol in word]
         return indices_of(word, self.alphabet, " of the input")
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows: the variables."""
         rows = []
         for v in self.variables:
@@ -179,7 +179,7 @@ class Model(Listing, Shown):
             )
         symbols = counted(len(self.alphabet), "symbol")
         title = f"{self.name}: {symbols}, output {self.output.variable} ({self.output.position})"
-        return Table(title, rows, ("variable", "kind", "reads", "mask", "ties"))
+        return ShownTable(title, rows, ("variable", "kind", "reads", "mask", "ties"))
 
     def __repr__(self) -> str:
         symbols, variables = counted(len(self.alphabet), "symbol"), counted(len(self.variables), "variable")

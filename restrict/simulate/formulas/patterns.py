@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 from restrict.simulate.formulas.bounds import Bound, Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.gates import TRUE
-from restrict.simulate.formulas.network import Attention, Network, Value
+from restrict.simulate.formulas.network import Network, PlannedHead, Value
 from restrict.soft.models.model import Mask
 
 How = Literal["temperature", "positions"]
@@ -68,7 +68,7 @@ class Patterns:
         self, query: list[Value], key: list[Value], value: Value, mask: Mask, scale: str, name: str, bound: Bound
     ) -> Result:
         scale = scale if self.sharp else "1"
-        return Result(self.network.attend(Attention(tuple(query), tuple(key), value, mask, scale)), name, bound)
+        return Result(self.network.attend(PlannedHead(tuple(query), tuple(key), value, mask, scale)), name, bound)
 
     def _tie(self, mask: Mask) -> Value:
         """What grows towards the query."""
@@ -109,7 +109,7 @@ class Patterns:
 
     def average(self, value: Value, mask: Mask) -> Result:
         """The mean over what is visible. ``mask``: ``past``, ``future`` or ``none``. Result: the head; it is exact."""
-        head = Attention((Value(),), (Value(),), value, mask, "1")
+        head = PlannedHead((Value(),), (Value(),), value, mask, "1")
         return Result(self.network.attend(head), "average", None)
 
     def threshold(self, number: Value, mask: Mask, size: float, per: Fraction) -> Result:

@@ -191,7 +191,7 @@ Step = Carried | Compared | Counted | Snapped | Attended
 
 
 @dataclass(frozen=True)
-class Budget:
+class ProgramBudget:
     """The steps of a compiled program, and the dimensions that hold truth values and integers before rounding."""
 
     steps: tuple[Step, ...]

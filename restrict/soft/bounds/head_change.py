@@ -78,7 +78,7 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class QueryBlock:
     """A block of queries of one head: bounds on their weights, and which positions may be exchanged. ``merged_weights``
     hold while the row's own token stays, ``any_weights`` also between two of its tokens."""
 

@@ -30,7 +30,7 @@ POINTS, SMALL = 8, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class SlopeForm:
     """``c + g eps + r``: shapes ``(..., d)``, ``(..., d, m)``, ``(..., d)``."""
 
     c: Floats
@@ -47,62 +47,62 @@ class Form:
         """The greatest absolute value of each entry."""
         return np.asarray(np.abs(self.c) + self.reach)
 
-    def rounded(self, size: Floats) -> "Form":
+    def rounded(self, size: Floats) -> "SlopeForm":
         """With room for the error of operations on numbers of this size."""
-        return Form(self.c, self.g, self.r + ROUND * size)
+        return SlopeForm(self.c, self.g, self.r + ROUND * size)
 
 
-def parted(a: Form) -> Form:
+def parted(a: SlopeForm) -> SlopeForm:
     """The remainders as generators of their own, behind those that are there: linear maps then add no more to them."""
     own = a.r[..., None] * np.eye(a.r.shape[-1])
-    return Form(a.c, np.concatenate([a.g, own], axis=-1), np.zeros_like(a.r))
+    return SlopeForm(a.c, np.concatenate([a.g, own], axis=-1), np.zeros_like(a.r))
 
 
-def _padded(a: Form, b: Form) -> tuple[Form, Form]:
+def _padded(a: SlopeForm, b: SlopeForm) -> tuple[SlopeForm, SlopeForm]:
     """Two forms of which one has generators behind those of the other."""
     most = max(a.g.shape[-1], b.g.shape[-1])
 
-    def wide(form: Form) -> Form:
+    def wide(form: SlopeForm) -> SlopeForm:
         more = most - form.g.shape[-1]
-        return Form(form.c, np.concatenate([form.g, np.zeros((*form.g.shape[:-1], more))], axis=-1), form.r)
+        return SlopeForm(form.c, np.concatenate([form.g, np.zeros((*form.g.shape[:-1], more))], axis=-1), form.r)
 
     return (a if a.g.shape[-1] == most else wide(a)), (b if b.g.shape[-1] == most else wide(b))
 
 
-def added(a: Form, b: Form) -> Form:
+def added(a: SlopeForm, b: SlopeForm) -> SlopeForm:
     """The sum of two forms in the same generators, or where one has more."""
     a, b = _padded(a, b)
-    return Form(a.c + b.c, a.g + b.g, a.r + b.r).rounded(a.size + b.size)
+    return SlopeForm(a.c + b.c, a.g + b.g, a.r + b.r).rounded(a.size + b.size)
 
 
-def mapped(matrix: Floats, a: Form, shift: Floats | float = 0.0) -> Form:
+def mapped(matrix: Floats, a: SlopeForm, shift: Floats | float = 0.0) -> SlopeForm:
     """``matrix a + shift``."""
     size = np.abs(matrix)
-    form = Form(a.c @ matrix.T + shift, matrix @ a.g, a.r @ size.T)
+    form = SlopeForm(a.c @ matrix.T + shift, matrix @ a.g, a.r @ size.T)
     return form.rounded(a.size @ size.T + np.abs(shift))
 
 
-def times(a: Form, b: Form) -> Form:
+def times(a: SlopeForm, b: SlopeForm) -> SlopeForm:
     """Products, entry by entry; either may have one entry."""
     a, b = _padded(a, b)
     g = a.c[..., None] * b.g + b.c[..., None] * a.g
     r = np.abs(a.c) * b.r + np.abs(b.c) * a.r + a.reach * b.reach
-    return Form(a.c * b.c, g, r).rounded(a.size * b.size)
+    return SlopeForm(a.c * b.c, g, r).rounded(a.size * b.size)
 
 
-def scaled(a: Form, weight: Floats, shift: Floats | float = 0.0) -> Form:
+def scaled(a: SlopeForm, weight: Floats, shift: Floats | float = 0.0) -> SlopeForm:
     """``weight a + shift``, entry by entry."""
-    form = Form(a.c * weight + shift, a.g * weight[:, None], a.r * np.abs(weight))
+    form = SlopeForm(a.c * weight + shift, a.g * weight[:, None], a.r * np.abs(weight))
     return form.rounded(a.size * np.abs(weight) + np.abs(shift))
 
 
-def centred(a: Form) -> Form:
+def centred(a: SlopeForm) -> SlopeForm:
     """The form less its mean."""
     d = a.c.shape[-1]
     return mapped(np.eye(d) - 1 / d, a)
 
 
-def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
+def inverse_root(v: SlopeForm, low: Floats, high: Floats) -> SlopeForm:
     """``1 / sqrt(v)`` of forms with one entry that lie between two numbers: along the chord, or as an interval. ``f(v)
     + A v`` with ``A = 1 / (sqrt low sqrt high (sqrt low + sqrt high))``, the chord's slope, is convex: at most its
     value at the ends, at least its minimum ``3/2 (2A)^(1/3)`` over all positive numbers (docs/soft-verdicts.md)."""
@@ -112,17 +112,17 @@ def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
     slope = 1 / (first * last * (first + last))
     most, least = 1 / first + slope * low, 1.5 * np.cbrt(2 * slope)
     middle, off = (most + least) / 2, (most - least) / 2
-    along = Form(middle - slope * v.c, -slope[..., None] * v.g, off + slope * v.r).rounded(most + slope * v.size)
+    along = SlopeForm(middle - slope * v.c, -slope[..., None] * v.g, off + slope * v.r).rounded(most + slope * v.size)
     flat = (1 / first - 1 / last) / 2
     chord = along.reach <= 4 * flat
     c = np.where(chord, along.c, (1 / first + 1 / last) / 2)
     r = np.where(chord, along.r, flat + ROUND * most)
     usable = usable[..., None]
     g = np.where((chord & usable)[..., None], along.g, 0.0)
-    return Form(np.where(usable, c, 0.0), g, np.where(usable, r, np.inf))
+    return SlopeForm(np.where(usable, c, 0.0), g, np.where(usable, r, np.inf))
 
 
-def root_of(norm: LayerNorm, u: Form) -> Form:
+def root_of(norm: LayerNorm, u: SlopeForm) -> SlopeForm:
     """That of a LayerNorm, of centred forms; ``ResourceLimit`` where it may be undefined."""
     low, high = eps_range(norm)
     found, least, most = variance(u, low, high)
@@ -131,7 +131,7 @@ def root_of(norm: LayerNorm, u: Form) -> Form:
     return inverse_root(found, least, most)
 
 
-def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
+def variance(u: SlopeForm, low: float, high: float) -> tuple[SlopeForm, Floats, Floats]:
     """The mean square of a centred form plus epsilon (between two numbers), and its ends: Lemma 2."""
     d, reach = u.c.shape[-1], u.reach
     whole = (u.c * u.c).sum(-1) / d
@@ -143,7 +143,7 @@ def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
     size = ROUND * (whole + far + square + high)
     least = np.maximum(np.maximum(whole - far, np.maximum(root - np.sqrt(square), 0.0) ** 2), 0.0)
     most = np.minimum(whole + far + square, (root + np.sqrt(square)) ** 2)
-    form = Form(
+    form = SlopeForm(
         (whole + square / 2 + (low + high) / 2)[..., None], slope, (rest + square / 2 + (high - low))[..., None]
     )
     return form.rounded((size / ROUND)[..., None]), np.maximum(least - size, 0.0) + low, most + size + high
@@ -154,21 +154,21 @@ class Normed:
     """A LayerNorm on a form: its image, the centred input over the deviation, and one over the deviation."""
 
     norm: LayerNorm
-    image: Form
-    shape: Form
-    scale: Form
+    image: SlopeForm
+    shape: SlopeForm
+    scale: SlopeForm
 
-    def back(self, b: Form) -> Form:
+    def back(self, b: SlopeForm) -> SlopeForm:
         """The gradient before it from the one behind it."""
         weighted = scaled(b, self.norm.weight)
         d = b.c.shape[-1]
         share = mapped(np.full((1, d), 1 / d), times(self.shape, weighted))
         level = centred(weighted)
         gap = times(self.shape, share)
-        return times(added(level, Form(-gap.c, -gap.g, gap.r)), self.scale)
+        return times(added(level, SlopeForm(-gap.c, -gap.g, gap.r)), self.scale)
 
 
-def normed(norm: LayerNorm, x: Form) -> Normed:
+def normed(norm: LayerNorm, x: SlopeForm) -> Normed:
     """LayerNorm of a form."""
     u = centred(x)
     d = u.c.shape[-1]
@@ -177,12 +177,12 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
 
-def _unless(far: Bools, a: Form, centre: float, radius: float) -> Form:
+def _unless(far: Bools, a: SlopeForm, centre: float, radius: float) -> SlopeForm:
     """A form, but an interval where ``far`` says so."""
-    return Form(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
+    return SlopeForm(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
 
 
-def _at_most(a: Form, most: float) -> Form:
+def _at_most(a: SlopeForm, most: float) -> SlopeForm:
     """A form whose entries are known not to be larger: as an interval where it goes above."""
     return _unless(~(a.size <= most), a, 0.0, most)
 
@@ -192,31 +192,31 @@ class Network:
     """A network on a form: its image (without skip connection), and the derivatives of its hidden units."""
 
     ffn: ReadyFeedForward
-    image: Form
-    slopes: Form
+    image: SlopeForm
+    slopes: SlopeForm
 
-    def back(self, b: Form) -> Form:
+    def back(self, b: SlopeForm) -> SlopeForm:
         """The gradient before it from the one behind it."""
         return mapped(self.ffn.inner.matrix.T, times(self.slopes, mapped(self.ffn.outer.matrix.T, b)))
 
 
-def network(ffn: ReadyFeedForward, x: Form) -> Network:
+def network(ffn: ReadyFeedForward, x: SlopeForm) -> Network:
     """A network of a form; without generators, at a point, the remainders are rounding and stay remainders."""
-    own: Callable[[Form], Form] = parted if x.g.shape[-1] else lambda form: form
+    own: Callable[[SlopeForm], SlopeForm] = parted if x.g.shape[-1] else lambda form: form
     value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, own(x), ffn.inner.bias))
     return Network(ffn, mapped(ffn.outer.matrix, own(value), ffn.outer.bias), slopes)
 
 
-def hidden(kind: str, z: Form) -> tuple[Form, Form]:
+def hidden(kind: str, z: SlopeForm) -> tuple[SlopeForm, SlopeForm]:
     """Hidden units and their derivatives: to the first order along a chord, what is off from it being enclosed."""
     reach = z.reach
     low, high = z.c - reach, z.c + reach
     if kind == "relu":
         slope = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / np.where(high > low, high - low, 1.0)))
         off = np.where((low < 0) & (high > 0), -slope * low / 2, 0.0)
-        image = Form(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
+        image = SlopeForm(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
         ends = (low > 0).astype(float), (high >= 0).astype(float)
-        return image.rounded(z.size), Form((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
+        return image.rounded(z.size), SlopeForm((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
     parts = POINTS if (high - low > SMALL).any() else 1
     steps = np.linspace(0.0, 1.0, parts + 1).reshape(-1, *[1] * low.ndim)
     at = low + steps * (high - low)
@@ -228,7 +228,7 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
     return image.rounded(1 + z.size), slopes.rounded(1 + z.size)
 
 
-def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) -> Form:
+def _chord(z: SlopeForm, at: Floats, values: Floats, slope: Floats, curved: float) -> SlopeForm:
     """A function of a form along the chord of equidistant points, with what it is off between them: at most an eighth
     of ``curved`` (above its absolute second derivative) times their squared distance. ``slope``: the derivative at the
     centre, taken where the range is small."""
@@ -238,7 +238,7 @@ def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) ->
     gaps = values - slope * (at - z.c)
     bulge = curved / 8 * (width / (len(at) - 1)) ** 2
     low, high = gaps.min(0) - bulge, gaps.max(0) + bulge
-    return Form((low + high) / 2, slope[..., None] * z.g, (high - low) / 2 + np.abs(slope) * z.r)
+    return SlopeForm((low + high) / 2, slope[..., None] * z.g, (high - low) / 2 + np.abs(slope) * z.r)
 
 
 def second_derivative(kind: str, x: Floats) -> Floats:
@@ -253,16 +253,16 @@ def second_derivative(kind: str, x: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Tail:
+class SlopedTail:
     """What is behind attention, on all residual streams of a form: the last stream, and the way back. ``own``: how many
     generators of the first form there were; others are behind them."""
 
     final: LayerNorm | None
-    last: Form
-    steps: tuple[Callable[[Form], Form], ...]
+    last: SlopeForm
+    steps: tuple[Callable[[SlopeForm], SlopeForm], ...]
     own: int
 
-    def value(self, row: Floats) -> Form:
+    def value(self, row: Floats) -> SlopeForm:
         """``row . activation``: one entry."""
         if self.final is None:
             return mapped(row[None], self.last)
@@ -273,22 +273,22 @@ class Tail:
         most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
         return added(_at_most(product, most), mapped(row[None], point(self.final.bias)))
 
-    def gradient(self, row: Floats) -> Form:
+    def gradient(self, row: Floats) -> SlopeForm:
         """The gradient of ``row . activation`` by the residual stream behind attention."""
         shape = self.last.c.shape
-        back = Form(
+        back = SlopeForm(
             np.broadcast_to(row, shape), np.zeros((*shape, self.own)), np.broadcast_to(ROUND * np.abs(row), shape)
         )
         for step in reversed(self.steps):
             back = step(back)
-        return Form(back.c, back.g[..., : self.own], back.r + np.abs(back.g[..., self.own :]).sum(-1))
+        return SlopeForm(back.c, back.g[..., : self.own], back.r + np.abs(back.g[..., self.own :]).sum(-1))
 
 
-def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
+def tail(layer: ReadyLayer, final: LayerNorm | None, y: SlopeForm) -> SlopedTail:
     """Forwards from the residual streams of a form."""
-    steps: list[Callable[[Form], Form]] = []
+    steps: list[Callable[[SlopeForm], SlopeForm]] = []
 
-    def normalised(norm: LayerNorm | None, x: Form) -> Form:
+    def normalised(norm: LayerNorm | None, x: SlopeForm) -> SlopeForm:
         if norm is None:
             return x
         made = normed(norm, x)
@@ -303,9 +303,9 @@ def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
         x = normalised(layer.behind[1], added(x, made.image))
     last = x
     normalised(final, x)
-    return Tail(final, last, tuple(steps), y.g.shape[-1])
+    return SlopedTail(final, last, tuple(steps), y.g.shape[-1])
 
 
-def point(x: Floats) -> Form:
+def point(x: Floats) -> SlopeForm:
     """A single vector."""
-    return Form(x, np.zeros((len(x), 0)), np.zeros(len(x)))
+    return SlopeForm(x, np.zeros((len(x), 0)), np.zeros(len(x)))

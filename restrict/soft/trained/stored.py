@@ -32,7 +32,7 @@ class Norm(NamedTuple):
     bias: Array
 
 
-class Linear(NamedTuple):
+class StoredLinear(NamedTuple):
     """``x @ weight + bias``: weight of shape ``(inputs, outputs)``."""
 
     weight: Array
@@ -44,11 +44,11 @@ class StoredLayer(NamedTuple):
     ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
 
     norm1: Norm | None
-    attention: Linear
-    projection: Linear
+    attention: StoredLinear
+    projection: StoredLinear
     norm2: Norm | None
-    inner: Linear
-    outer: Linear
+    inner: StoredLinear
+    outer: StoredLinear
 
 
 def tensors_of(content: bytes, source: str) -> dict[str, Array]:
@@ -117,9 +117,9 @@ class Reader(Taken[Array]):
             return None
         return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
 
-    def linear(self, name: str, inputs: int, outputs: int) -> Linear:
+    def linear(self, name: str, inputs: int, outputs: int) -> StoredLinear:
         """A map with its bias."""
-        return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
+        return StoredLinear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
 
     def layer(self, number: int, d: int, inner: int) -> StoredLayer:
         """The weights of a block by its number."""
