@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict import Basis, Box, Check, Key
+from restrict.checker.verdict import Basis, Check, Extent, Key
 from restrict.checker.verdict_forms import Form
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.models.config import read_object
@@ -109,7 +109,7 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
     monkeypatch.setattr(Check, "image", lambda *given: (shown.append(given[1]), image(*given))[1])
     monkeypatch.setattr(Check, "own", lambda *_: True)
 
-    def anew(key: Key = (2, 0, 0), boxes: Sequence[Box] = (), pieces: int = 1) -> bool:
+    def anew(key: Key = (2, 0, 0), boxes: Sequence[Extent] = (), pieces: int = 1) -> bool:
         before = len(shown)
         check.leaf(key, list(boxes), pieces, [], Place("test"))
         return len(shown) > before
@@ -120,7 +120,7 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
     assert anew((2, 1, 0))
     assert anew((2, 0, 1))
     assert anew(pieces=2)
-    assert anew(boxes=[Box(0, 1)])
+    assert anew(boxes=[Extent(0, 1)])
     check.number = 1
     assert anew()
     check.number, check.held = 0, [(-5, 5), *free[1:]]
