@@ -104,7 +104,7 @@ class Manner:
 
 
 def _no_tick() -> None:
-    """Do nothing: no progress is wanted."""
+    """Do nothing, where no progress is wanted."""
 
 
 class Solver:

@@ -91,7 +91,7 @@ class Stream:
         self._layers: list[_Layer] = []
 
     def block(self, size: int, time: int) -> StreamBlock:
-        """New dimensions."""
+        """Take ``size`` new dimensions of the stream, final at the input of layer ``time``."""
         self.width += size
         return StreamBlock(self.width - size, size, time)
 

@@ -57,7 +57,7 @@ class PlannedHead:
 
     @property
     def time(self) -> int:
-        """When all that it reads is ready."""
+        """The time at which all that the head reads is ready."""
         return max(v.time for v in (*self.query, *self.key, self.value))
 
 

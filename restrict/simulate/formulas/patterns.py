@@ -61,7 +61,7 @@ class Patterns:
 
     @property
     def sharp(self) -> bool:
-        """Whether the scales do it, not the embeddings."""
+        """Whether the scales make heads sharp, not the embeddings."""
         return self.how == "temperature"
 
     def _head(
@@ -71,7 +71,7 @@ class Patterns:
         return Result(self.network.attend(PlannedHead(tuple(query), tuple(key), value, mask, scale)), name, bound)
 
     def _tie(self, mask: Mask) -> Value:
-        """What grows towards the query."""
+        """A value that grows towards the query, by which ties are broken."""
         if self.sharp and self.decoder:
             return self.network.term("1/(i+1)") * -1
         return self.network.term("i/n" if self.sharp else "i") * (-1 if mask == "future" else 1)

@@ -56,7 +56,7 @@ class Differences:
     symbols: tuple[int, int]
 
     def each(self, change: Callable[[Enclosure], Enclosure]) -> "Differences":
-        """Both after the same change."""
+        """Both differences, ``other`` and ``own``, after the same change."""
         return Differences(change(self.other), change(self.own), self.symbols)
 
 
@@ -176,7 +176,7 @@ def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> En
 
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:
-    """One set that holds all of them."""
+    """One set that holds all of the given sets."""
     return values[0] if len(values) == 1 else hull(joined(values, np.stack), 0)
 
 

@@ -98,7 +98,7 @@ class QueryBlock:
         return self._change(least, most, move.query[rows], move, None)
 
     def own(self, move: Change) -> Enclosure:
-        """That change where ``i`` is the row's own position (meaningful at chosen rows)."""
+        """The change of what the head reads, where ``i`` is the row's own position (meaningful at chosen rows)."""
         at = np.arange(len(self.scores.rows)), self.scores.rows
         visible = self._sees_self()
         least = np.where(visible, self.scores.any_weights[0][at], 0.0)

@@ -115,7 +115,7 @@ def _behind(norm: LayerNorm | None, size: float = 0.0) -> tuple[float, float]:
 
 
 def _rest(layer: ReadyLayer, size: float) -> tuple[float, float]:
-    """Lipschitz constant and largest norm of what follows the heads."""
+    """Lipschitz constant and largest norm of what follows the heads of a layer."""
     slope, size = _behind(layer.behind[0], size)
     if layer.ffn is None:
         return slope, size
@@ -173,7 +173,7 @@ def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int
 
 
 def _seen(head: ReadyHead, n: int) -> Floats:
-    """How many positions each one sees."""
+    """How many positions a head sees from each position."""
     i = np.arange(n, dtype=np.float64)
     if head.mask == "none":
         return np.full(n, float(n))

@@ -351,7 +351,7 @@ def _never(choices: Choices, tokens: tuple[str, ...], *markers: str | None) -> t
 
 
 def _row(choices: Choices, key: str, row: Any, rows: int) -> int:
-    """A special token's row."""
+    """The row of a special token, refused where the embedding has no such row."""
     if type(row) is not int or not 0 <= row < rows:
         what = {"bos_token_id": "start-marker", "end_marker_token_id": "end-marker"}.get(key, "never")
         raise ModelError(

@@ -48,7 +48,7 @@ class SlopeForm:
         return np.asarray(np.abs(self.c) + self.reach)
 
     def rounded(self, size: Floats) -> "SlopeForm":
-        """With room for the error of operations on numbers of this size."""
+        """The form with room for the error of operations on numbers of this size."""
         return SlopeForm(self.c, self.g, self.r + ROUND * size)
 
 
@@ -83,7 +83,7 @@ def mapped(matrix: Floats, a: SlopeForm, shift: Floats | float = 0.0) -> SlopeFo
 
 
 def times(a: SlopeForm, b: SlopeForm) -> SlopeForm:
-    """Products, entry by entry; either may have one entry."""
+    """The products of two forms, entry by entry; either may have one entry."""
     a, b = _padded(a, b)
     g = a.c[..., None] * b.g + b.c[..., None] * a.g
     r = np.abs(a.c) * b.r + np.abs(b.c) * a.r + a.reach * b.reach
@@ -123,7 +123,8 @@ def inverse_root(v: SlopeForm, low: Floats, high: Floats) -> SlopeForm:
 
 
 def root_of(norm: LayerNorm, u: SlopeForm) -> SlopeForm:
-    """That of a LayerNorm, of centred forms; ``ResourceLimit`` where it may be undefined."""
+    """The inverse deviation by which a LayerNorm multiplies centred forms; ``ResourceLimit`` where it may be
+    undefined."""
     low, high = eps_range(norm)
     found, least, most = variance(u, low, high)
     if low == 0 and not (least > 0).all():
@@ -159,7 +160,7 @@ class Normed:
     scale: SlopeForm
 
     def back(self, b: SlopeForm) -> SlopeForm:
-        """The gradient before it from the one behind it."""
+        """The gradient in front of the LayerNorm from the one behind it."""
         weighted = scaled(b, self.norm.weight)
         d = b.c.shape[-1]
         share = mapped(np.full((1, d), 1 / d), times(self.shape, weighted))
@@ -178,7 +179,7 @@ def normed(norm: LayerNorm, x: SlopeForm) -> Normed:
 
 
 def _unless(far: Bools, a: SlopeForm, centre: float, radius: float) -> SlopeForm:
-    """A form, but an interval where ``far`` says so."""
+    """A form, and the interval ``centre +- radius`` in its place where ``far`` says so."""
     return SlopeForm(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
 
 
@@ -196,7 +197,7 @@ class Network:
     slopes: SlopeForm
 
     def back(self, b: SlopeForm) -> SlopeForm:
-        """The gradient before it from the one behind it."""
+        """The gradient in front of the network from the one behind it."""
         return mapped(self.ffn.inner.matrix.T, times(self.slopes, mapped(self.ffn.outer.matrix.T, b)))
 
 
@@ -242,7 +243,7 @@ def _chord(z: SlopeForm, at: Floats, values: Floats, slope: Floats, curved: floa
 
 
 def second_derivative(kind: str, x: Floats) -> Floats:
-    """That of a GELU, up to 1e-13; the first is :func:`.steepness`."""
+    """The second derivative of a GELU, up to 1e-13; the first is :func:`.steepness`."""
     if kind == "gelu":
         return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (2 - x * x))
     k, cubic = math.sqrt(2 / math.pi), 0.044715
@@ -285,7 +286,7 @@ class SlopedTail:
 
 
 def tail(layer: ReadyLayer, final: LayerNorm | None, y: SlopeForm) -> SlopedTail:
-    """Forwards from the residual streams of a form."""
+    """What is behind attention, from the residual streams of a form to the last stream."""
     steps: list[Callable[[SlopeForm], SlopeForm]] = []
 
     def normalised(norm: LayerNorm | None, x: SlopeForm) -> SlopeForm:
@@ -307,5 +308,5 @@ def tail(layer: ReadyLayer, final: LayerNorm | None, y: SlopeForm) -> SlopedTail
 
 
 def point(x: Floats) -> SlopeForm:
-    """A single vector."""
+    """A single vector as a form without generators."""
     return SlopeForm(x, np.zeros((len(x), 0)), np.zeros(len(x)))

@@ -39,7 +39,7 @@ COMMON = ("model", "n", "language", "memory", "fixed")
 
 
 class _Over(Exception):
-    """No more cases come before their certificate."""
+    """Raised when no more cases come before their certificate."""
 
 
 class PartialCheck(Check):
@@ -166,7 +166,7 @@ def framed(stream: BinaryIO) -> Iterator[Frame]:
 
 
 def main() -> None:
-    """Read, check, say it."""
+    """Read cases and a certificate from the standard input, check them, and write the steps and the checker's line."""
     gc.disable()
     frames, known, steps, model = framed(sys.stdin.buffer), Verified(), 0, b""
     frame = next(frames)

@@ -58,7 +58,7 @@ def cost_of(case: Case, said: dict[tuple[int, int], list[int]], alike: bool) -> 
 
 
 def begun(parts: Processes) -> Callable[[Verdict], None]:
-    """What has parts of the check begin, given a verdict."""
+    """A function that has ``parts`` begin the check of the verdict that it is given."""
 
     def begin(found: Verdict) -> None:
         said, alike = dict[tuple[int, int], list[int]](), found.model.positions is None

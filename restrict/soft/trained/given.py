@@ -162,7 +162,7 @@ class _Both:
             raise ModelError(f"{self.name}: behind {self.shown(trail)} it wants {theirs}, and what is asked is {mine}")
 
     def shown(self, trail: Trail) -> str:
-        """A word in a message."""
+        """A word as messages show it."""
         word = list[str]()
         while trail:
             trail, s = trail
@@ -170,7 +170,7 @@ class _Both:
         return quote(" ".join(reversed(word))) if word else "the empty word"
 
     def named(self, want: frozenset[int]) -> str:
-        """Labels in a message."""
+        """Labels as messages name them."""
         return " ".join(self.model.labels[k] for k in sorted(want)) or "nothing"
 
 

@@ -420,7 +420,7 @@ class At:
         return [upper, width, tree, self.axis, *slopes] if slopes else [upper, width, tree] if tree else [upper, width]
 
     def cell(self, low: Array, high: Array, depth: int) -> Tree | None:
-        """The tree of cells that decides this one, or ``None``."""
+        """The tree of cells that decides the cell from ``low`` to ``high``, or ``None``."""
         self.used += 1
         cell, kept = widest(Cell(self.start, self.rows, self.rest, low, high, self.leaf.stream.g))
         margin, worst = self.margin(cell, kept, low, high)

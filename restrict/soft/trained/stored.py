@@ -91,7 +91,7 @@ class Reader(Taken[Array]):
         return value
 
     def token(self, key: str, rows: int) -> int | None:
-        """A special token's row, or none."""
+        """The row of a special token by its key, or ``None`` where the configuration has none."""
         value = self.config.get(key)
         if value is not None and (type(value) is not int or not 0 <= value < rows):
             self.fail(
@@ -105,7 +105,7 @@ class Reader(Taken[Array]):
         return self.take(name if self.has(name) else self.prefix + name, shape)
 
     def flag(self, key: str, otherwise: bool) -> bool:
-        """A fact of the configuration."""
+        """What the configuration says of a key, true or false."""
         value = self.config.get(key, otherwise)
         if type(value) is not bool:
             self.fail(f"config {key}: expected true or false, not {quote(value)}")
