@@ -167,7 +167,7 @@ class _Approaching:
             task.tell(f"exact: at least {min(self.lower, self.upper)}", self.upper)
 
     def offer(self, problem: Problem, rho: Cube) -> None:
-        """A restriction that forces a label: an upper bound, and a cube for all other labels."""
+        """Take a restriction that forces a label: an upper bound, and a cube for all other labels."""
         if self.best is None or len(rho) < len(self.best):
             self.best = rho
         for other in self.problems.values():

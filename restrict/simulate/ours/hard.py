@@ -323,7 +323,7 @@ class _Compiler:
         self._round(head, time, raw)
 
     def _round(self, head: Head, time: int, raw: StreamBlock) -> None:
-        """Lemma 9, and the default where nothing is visible: one minus the sum of the rounded entries."""
+        """The entries read, rounded by Lemma 9, and the default where nothing is visible: one minus their sum."""
         target = self.stream.block(self.instance.domains[head.name], time + 1)
         default = target[head.default] if head.mask.startswith("strict") else None
         if default is not None:
