@@ -65,30 +65,33 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports_of(path: Path, modules: set[str]) -> Iterator[str]:
-    """The modules of the package that a file imports, wherever in the file it does."""
-    for node in running_nodes(parsed(path)):
+def imports_of(path: Path, modules: set[str], types: bool = False) -> Iterator[str]:
+    """The modules of the package that a file imports, wherever in the file it does; ``types``: for types, too."""
+    tree = parsed(path)
+    for node in ast.walk(tree) if types else running_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "restrict")
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "restrict":
-            assert node.module is not None
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in modules else node.module
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:  # the checker's files name each other so
+                module = ".".join([*path.relative_to(PACKAGE.parent).parts[: -node.level], module]).strip(".")
+            if module.split(".")[0] == "restrict":
+                inner = {f"{module}.{alias.name}" for alias in node.names}
+                yield from sorted({name if name in modules else module for name in inner})
 
 
-def import_graph() -> nx.DiGraph[str]:
-    """Every file of the package and its imports of other files.
+def import_graph(types: bool = False) -> nx.DiGraph[str]:
+    """Every file of the package and its imports of other files; with ``types``, those that never run, too.
 
     Returns:
-        A graph whose nodes are dotted module names. The package's own file is left out as a target: it is the public
-        API, and names are looked up there, not imported from there.
+        A graph whose nodes are dotted module names. The package's own file is no target: it is the public API, whose
+        names are looked up in the files below, and none of these imports it.
     """
     files = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(files)
     for module, path in files.items():
-        graph.add_edges_from((module, target) for target in imports_of(path, set(files)) if target != module)
+        graph.add_edges_from((module, target) for target in imports_of(path, set(files), types) if target != module)
     return graph
 
 

@@ -22,8 +22,8 @@ from restrict.model.source import load
 from restrict.simulate.floating import UNITS
 from restrict.simulate.ours.hard import compile_program
 from restrict.simulate.ours.measure import measure, words_of
-from restrict.simulate.ours.report import Compiled
-from restrict.simulate.srasp.budget import Budget
+from restrict.simulate.ours.report import CompiledProgram
+from restrict.simulate.srasp.budget import ProgramBudget
 from restrict.simulate.srasp.compiler import compile_with_budget, gap_of
 from restrict.simulate.srasp.interpreter import run
 from restrict.simulate.srasp.measure import deviation
@@ -66,7 +66,7 @@ def sharpened(model: SoftModel, factor: float) -> SoftModel:
     return replace(model, layers=tuple(layers))
 
 
-def smallest_factor(compiled: Compiled, words: Words, exhaustive: bool, steps: int = 20) -> float:
+def smallest_factor(compiled: CompiledProgram, words: Words, exhaustive: bool, steps: int = 20) -> float:
     """The least factor on all inverse temperatures at which every read stays within ``epsilon`` on some words.
     ``compiled``: at factor 1 it is within ``epsilon``. ``exhaustive``: whether these are all words. In (0, 1], up to
     ``2^-steps``: exact (up to rounding) on all words, else an estimate from below."""
@@ -81,7 +81,7 @@ def smallest_factor(compiled: Compiled, words: Words, exhaustive: bool, steps: i
 class Softened(NamedTuple):
     """Dyck by S-RASP at one length: the program's budget, its temperature, and the softmax model."""
 
-    budget: Budget
+    budget: ProgramBudget
     sharp: Sharpness
     model: SoftModel
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, Bools
 from restrict.soft.bounds.parts import readout_rows
-from restrict.soft.influence.pairs import Changes, Pair
+from restrict.soft.influence.pairs import Changes, WordPair
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, Mask, SoftModel
@@ -98,7 +98,7 @@ def lengths(vectors: Floats) -> Floats:
     return found
 
 
-def evaluated(model: SoftModel, rows: Floats, pairs: list[Pair]) -> Floats:
+def evaluated(model: SoftModel, rows: Floats, pairs: list[WordPair]) -> Floats:
     """The change of each logit (or difference) between two words, by the evaluator: shape (pairs, rows)."""
     sides = np.array(pairs, dtype=np.int64).swapaxes(0, 1)
     n = sides.shape[-1]

@@ -172,15 +172,15 @@ def test_no_false_claim_is_proved_by_another_program(programs: int) -> None:
     assert sum(found["false claims"] for found in counts.values()) >= 2 * programs
 
 
-def better(self: all_lengths.Box, one: all_lengths.Entry, two: all_lengths.Entry) -> all_lengths.Entry:
+def better(self: all_lengths.HeadBoxes, one: all_lengths.Entry, two: all_lengths.Entry) -> all_lengths.Entry:
     """The leftmost of equals, whatever the ties of the head."""
     return one or two if one is None or two is None else one if one[0] >= two[0] else two
 
 
 WEAKER_LOOKS = {
-    "boxes follow": (all_lengths.Box, "follows", lambda self, *_: True),
+    "boxes follow": (all_lengths.HeadBoxes, "follows", lambda self, *_: True),
     "labels agree": (all_lengths.LayerProof, "check_labels", lambda self: None),
-    "ties": (all_lengths.Box, "better", better),
+    "ties": (all_lengths.HeadBoxes, "better", better),
     "classes": (program.AllLengthsProgram, "fits", lambda self, form, place: form),
 }
 

@@ -11,7 +11,7 @@ import pytest
 from restrict import Head, ModelError, ResourceLimit, UsageError, certify, check, compile_formula
 from restrict.base.arrays import all_words
 from restrict.logic import OPERATORS, apply, atom, evaluate, evaluate_tokens, parse, random_formula, satisfies
-from restrict.logic.counting import Inequality, Predicate, truths
+from restrict.logic.counting import Inequality, NumericalPredicate, truths
 from restrict.logic.formula import Formula
 from restrict.logic.fragments import NAMES, fragment
 from restrict.logic.operators import ALIASES, ARITY, MIRROR
@@ -530,4 +530,4 @@ def test_like_terms_are_collected() -> None:
     (detail,) = [node.detail for node in formula.nodes if node.detail is not None]
     assert detail == Inequality(">", (1, 1), ("past", "past"), -3)
     (detail,) = [node.detail for node in parse("odd(2 * #past 1 + 1)", BITS).nodes if node.detail is not None]
-    assert detail == Predicate("(2 * x + 1) % 2 == 1", "past")
+    assert detail == NumericalPredicate("(2 * x + 1) % 2 == 1", "past")

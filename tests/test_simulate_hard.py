@@ -22,7 +22,7 @@ from restrict.model.variables import Head, Map, Output
 from restrict.simulate.floating import average_error, blown, deviation, share
 from restrict.simulate.lemmas_6_to_9 import tied_error, tied_rate
 from restrict.simulate.ours.atoms import reach, term_text
-from restrict.simulate.ours.hard import Compiled, compile_program
+from restrict.simulate.ours.hard import CompiledProgram, compile_program
 from restrict.simulate.ours.measure import affordable, measure, words_of
 from restrict.simulate.ours.rounding import UNITS, head_error, logit_error, program_error, safe_length
 from restrict.soft.models.evaluate import activations, logits
@@ -40,7 +40,7 @@ from tests.test_simulate_laws import off_winner
 INSTANCES = Path(__file__).parent.parent / "instances"
 
 
-def exact_run(compiled: Compiled, n: int, words: np.ndarray, kind: str = "float64") -> tuple[Batch, np.ndarray]:
+def exact_run(compiled: CompiledProgram, n: int, words: np.ndarray, kind: str = "float64") -> tuple[Batch, np.ndarray]:
     """Both runs; every block is the one-hot vector of its variable, exactly."""
     hard = run_batch(compiled.program.at(n), words)
     x = activations(compiled.soft, hard.values["token"], dtype=np.dtype(kind).type)
@@ -50,7 +50,7 @@ def exact_run(compiled: Compiled, n: int, words: np.ndarray, kind: str = "float6
     return hard, x
 
 
-def agree(compiled: Compiled, n: int, words: np.ndarray) -> None:
+def agree(compiled: CompiledProgram, n: int, words: np.ndarray) -> None:
     """Every block is exact, and every read is within its certified bound."""
     hard, x = exact_run(compiled, n, words)
     for head in compiled.heads:
@@ -77,7 +77,7 @@ def defined(model: Model, lengths: range) -> list[int]:
     return found
 
 
-def check_everywhere(compiled: Compiled, rng: np.random.Generator, most: int = 10) -> None:
+def check_everywhere(compiled: CompiledProgram, rng: np.random.Generator, most: int = 10) -> None:
     """At the length asked for, and where every length is claimed at all others, too."""
     agree(compiled, compiled.n, some_words(compiled.program, compiled.n, rng))
     if compiled.every_length:

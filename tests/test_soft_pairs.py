@@ -20,10 +20,10 @@ from restrict.soft.influence import attention, logits, turned
 from restrict.soft.influence.attention import attention_influence, spans_of
 from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
 from restrict.soft.influence.influence import influence
-from restrict.soft.influence.logits import Cell, Logit, Space, Table, every_word, few, logit_influence
+from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable, every_word, few, logit_influence
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
-from restrict.soft.influence.slopes import BENT, CURVED, Form, point, second_derivative, tail
+from restrict.soft.influence.slopes import BENT, CURVED, SlopeForm, point, second_derivative, tail
 from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
@@ -287,11 +287,11 @@ def test_without_positions_words_are_tried_up_to_order(name: str) -> None:
     """The same as of all words; and a length at which these are too many."""
     model = opened(str(TRAINED / f"{name}.safetensors"))
     changes, rows = changes_of(model, 9), readout_rows(model)
-    assert all(Table(one).alike and Table(one).count == 14 for one in changes)
+    assert all(WordTable(one).alike and WordTable(one).count == 14 for one in changes)
     alike = [every_word(one, rows)[0] for one in changes]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(logits, "_alike", lambda *_: False)
-        assert all(Table(one).count == 2**7 for one in changes)
+        assert all(WordTable(one).count == 2**7 for one in changes)
         assert alike == pytest.approx([every_word(one, rows)[0] for one in changes], rel=1e-6)
     words = Words(model, 9)
     assert max(alike) == pytest.approx(words.largest(words.logits, changes), rel=1e-6)
@@ -300,7 +300,7 @@ def test_without_positions_words_are_tried_up_to_order(name: str) -> None:
     # An automaton tells orders apart, so all its words are tried.
     delta = some_delta(2, np.random.default_rng(3))
     some, words = changes_of(model, 8, delta=delta), Words(model, 8, delta)
-    assert not any(Table(one).alike for one in some)
+    assert not any(WordTable(one).alike for one in some)
     assert logit_influence(model, some).bound == pytest.approx(words.largest(words.logits, some), rel=1e-6)
 
 
@@ -340,7 +340,7 @@ def test_logits_and_gradients_lie_in_their_enclosures(shape: str) -> None:
         layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0, 10.0):
-            cell = Form(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
+            cell = SlopeForm(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
             (low,), (high,) = tail(layer, final, cell).value(row)
             form = tail(layer, final, cell).gradient(row)
             off = np.abs(form.g[:, 3:]).sum(1) + form.r
@@ -361,10 +361,12 @@ def test_many_cells_at_once_are_enclosed_as_each_alone(shape: str) -> None:
     rng, parts = np.random.default_rng(9), prepare(load(shape.format(1)), 5)
     layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
     row, sizes = rng.normal(size=d), np.array([0.01, 3.0])
-    many = Form(rng.normal(size=(2, d)), sizes[:, None, None] * rng.normal(size=(2, d, 3)), sizes[:, None] * np.ones(d))
+    many = SlopeForm(
+        rng.normal(size=(2, d)), sizes[:, None, None] * rng.normal(size=(2, d, 3)), sizes[:, None] * np.ones(d)
+    )
     both = tail(layer, final, many)
     for k in range(2):
-        alone = tail(layer, final, Form(many.c[k], many.g[k], many.r[k]))
+        alone = tail(layer, final, SlopeForm(many.c[k], many.g[k], many.r[k]))
         one, other = both.gradient(row), alone.gradient(row)
         for many_ends, ends in zip(
             (*both.value(row), one.c, one.reach), (*alone.value(row), other.c, other.reach), strict=True
@@ -476,7 +478,7 @@ def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Gen
     return count
 
 
-def inside(cell: Cell, at: Floats) -> bool:
+def inside(cell: ResultRanges, at: Floats) -> bool:
     """Whether a result is in a cell, up to the evaluator's rounding."""
     return bool((at >= cell.low - 1e-9).all() and (at <= cell.high + 1e-9).all())
 

@@ -14,7 +14,7 @@ import pytest
 
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict import QUOTIENT, Basis, Box, Check
+from restrict.checker.verdict import QUOTIENT, Basis, Check, Extent
 from restrict.checker.verdict_forms import Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
@@ -77,7 +77,7 @@ def sample(rng: np.random.Generator) -> Sample | None:
     return check, key, sums, points, [side for ways in sides for side in ways]
 
 
-def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
+def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Extent:
     """A box around some numbers, or around some of them, or half of it."""
     low, high = min(values), max(values)
     if rng.random() < part:
@@ -87,11 +87,11 @@ def boxed(values: list[Fraction], rng: np.random.Generator, part: float) -> Box:
     elif rng.random() < part:
         low, high = (low, (low + high) / 2) if rng.random() < 0.5 else ((low + high) / 2, high)
     low_, high_ = int(low) - 2, int(high) + 2
-    return Box((low_ + high_) >> 1, ((high_ - low_) >> 1) + 1)
+    return Extent((low_ + high_) >> 1, ((high_ - low_) >> 1) + 1)
 
 
 def pulls(
-    rng: np.random.Generator, flat: list[list[Fraction]], lines: dict[int, int], boxes: list[Box], least: int
+    rng: np.random.Generator, flat: list[list[Fraction]], lines: dict[int, int], boxes: list[Extent], least: int
 ) -> list[list[int]]:
     """Multipliers of the sides of a cell and of its quotients: some about as large as the slopes of its lines, or far
     larger, and those that the search would take if there were one head."""
@@ -185,7 +185,7 @@ def test_an_own_direction_is_never_better_than_the_worst_word(seed: int) -> None
     assert more + empty > 0
 
 
-def separating(words: list[tuple[list[Fraction], list[Fraction]]], boxes: list[Box]) -> list[int]:
+def separating(words: list[tuple[list[Fraction], list[Fraction]]], boxes: list[Extent]) -> list[int]:
     """The multipliers that the search takes, from all words (coordinates, and the denominator of each one's head)."""
     low, high = (np.array([b.middle + side * b.radius for b in boxes], dtype=float) for side in (-1, 1))
     half, none = np.maximum((high - low) / 2, 1.0), [0] * len(boxes)
@@ -222,11 +222,11 @@ def test_a_cell_with_a_word_is_never_shown_to_have_none(seed: int) -> None:
             at, side = words[int(rng.integers(len(words)))][0], rng.choice([-1, 1], m).tolist()
             radius = [int(2.0 ** rng.uniform(1, 64)) for _ in range(m)]
             corner = [-int(-t // 1) if s < 0 else int(t // 1) for t, s in zip(at, side, strict=True)]
-            boxes = [Box(c - s * r, r + 1) for c, s, r in zip(corner, side, radius, strict=True)]
+            boxes = [Extent(c - s * r, r + 1) for c, s, r in zip(corner, side, radius, strict=True)]
         else:
             near, side = words[int(rng.integers(len(words)))][0], [1] * m
             size = float(ONE << int(rng.integers(0, 20)))
-            boxes = [Box(int(t) + int(rng.normal() * size), int(size * rng.random())) for t in near]
+            boxes = [Extent(int(t) + int(rng.normal() * size), int(size * rng.random())) for t in near]
         inside = any(all(abs(t - b.middle) <= b.radius for t, b in zip(p, boxes, strict=True)) for p, _ in words)
         rows = [[int(s * v) for s, v in zip(side, np.abs(rng.normal(size=m)) * 2.0 ** rng.uniform(0, 40), strict=True)],
                 [int(v) for v in rng.normal(size=m) * 2.0 ** rng.uniform(0, 40)], separating(words, boxes)]  # fmt: skip
@@ -256,8 +256,8 @@ def test_a_cell_beside_the_only_word_is_shown_to_have_none() -> None:
         at, k = [t for head in points[0] for t in head], int(rng.integers(m))
         gap, radius = 2 * max(b.off for b in check.basis) + (ONE >> 30), ONE >> 3
         for side in (-1, 1):
-            boxes = [Box(int(t), radius) for t in at]
-            boxes[k] = Box(int(at[k]) + side * (radius + gap), radius)
+            boxes = [Extent(int(t), radius) for t in at]
+            boxes[k] = Extent(int(at[k]) + side * (radius + gap), radius)
             check.unreached(key, boxes, [k, side << 30], Place("c"))
             with pytest.raises(Reject):
                 check.unreached(key, boxes, [k, -side << 30], Place("c"))
@@ -303,7 +303,7 @@ def test_the_cells_that_the_search_finds_empty_have_no_word(seed: int) -> None:
                 found += 1
                 assert not inside
                 assert empty.shown(low, low + side, row)
-                boxes = [Box(int((a + s / 2) * ONE), int(s / 2 * ONE)) for a, s in zip(low, side, strict=True)]
+                boxes = [Extent(int((a + s / 2) * ONE), int(s / 2 * ONE)) for a, s in zip(low, side, strict=True)]
                 check.unreached(key, boxes, row, Place("c"))
     assert found or model.heads == 1
 
@@ -339,9 +339,9 @@ def test_a_multiplier_of_a_quotient_is_worth_what_a_word_is_inside_its_side(seed
         check.weights = [[[(e, e)] for e in row] for row in es]
         check.basis = [Basis([], [[0]], [[[int(rng.normal() * ONE)]] for _ in range(i + 1)], 0, [], Form([], [], []))
                        for _ in range(heads)]  # fmt: skip
-        boxes = [Box(int(rng.normal() * ONE), int(rng.random() * ONE) + 1) for _ in range(heads)]
+        boxes = [Extent(int(rng.normal() * ONE), int(rng.random() * ONE) + 1) for _ in range(heads)]
         quotients = [sum(es[0]) * ONE // sum(row) for row in es[1:]]
-        boxes += [Box(int(q * rng.uniform(0.5, 2)), int(q * rng.random()) + 1) for q in quotients]
+        boxes += [Extent(int(q * rng.uniform(0.5, 2)), int(q * rng.random()) + 1) for q in quotients]
         lines = {k: int(rng.normal() * ONE) for k in range(heads)}
         pull = [0] * heads + [int(g) for g in rng.normal(size=heads - 1) * 10.0 ** rng.uniform(0, 9)]
 

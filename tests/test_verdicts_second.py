@@ -24,7 +24,7 @@ from restrict.kernels.second import beyond, ends
 from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.atoms import Basis
-from restrict.soft.trained.axes import Table
+from restrict.soft.trained.axes import CellTable
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
 from restrict.soft.trained.forms import Form
@@ -644,7 +644,7 @@ def test_a_node_of_one_word_does_not_keep_its_axes(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("seed", range(6))
 def test_values_along_a_basis_are_kept_as_cells_come(seed: int) -> None:
     """What a table keeps is what the kernel says of each direction in each of the cells, and of its opposite."""
-    rng, table = np.random.default_rng(seed), Table()
+    rng, table = np.random.default_rng(seed), CellTable()
     rows, last = [rng.normal(size=(int(rng.integers(1, 4)), 3)) for _ in range(2)], None
     for _ in range(6):
         table.forms += [Form(rng.normal(size=3), rng.normal(size=(3, 4)), rng.random(3)) for _ in range(3)]

@@ -13,7 +13,7 @@ from safetensors.numpy import save
 
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict import Basis, Box, Check, Key
+from restrict.checker.verdict import Basis, Check, Extent, Key
 from restrict.checker.verdict_forms import Form
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.models.config import read_object
@@ -24,7 +24,7 @@ from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.hints import cases_document
 from restrict.soft.trained.model import Trained, trained
-from restrict.soft.trained.parts import Parts
+from restrict.soft.trained.parts import Processes
 from restrict.soft.trained.sharing import SharedSearch, inside
 from restrict.soft.trained.verdict import Case, Open, Search
 from tests import verdict_cases
@@ -109,7 +109,7 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
     monkeypatch.setattr(Check, "image", lambda *given: (shown.append(given[1]), image(*given))[1])
     monkeypatch.setattr(Check, "own", lambda *_: True)
 
-    def anew(key: Key = (2, 0, 0), boxes: Sequence[Box] = (), pieces: int = 1) -> bool:
+    def anew(key: Key = (2, 0, 0), boxes: Sequence[Extent] = (), pieces: int = 1) -> bool:
         before = len(shown)
         check.leaf(key, list(boxes), pieces, [], Place("test"))
         return len(shown) > before
@@ -120,7 +120,7 @@ def test_what_is_known_of_a_cell_is_not_said_of_another_one(name: str, monkeypat
     assert anew((2, 1, 0))
     assert anew((2, 0, 1))
     assert anew(pieces=2)
-    assert anew(boxes=[Box(0, 1)])
+    assert anew(boxes=[Extent(0, 1)])
     check.number = 1
     assert anew()
     check.number, check.held = 0, [(-5, 5), *free[1:]]
@@ -380,7 +380,7 @@ def test_cases_are_verified_while_the_search_goes_on(count: int, monkeypatch: py
     monkeypatch.setattr("restrict.soft.trained.confirm.WORTH", 2)
     monkeypatch.setattr("restrict.soft.trained.confirm.AHEAD", 1)
     model, graph = loaded("tomita2-1l1h16d")
-    with Parts(count) as parts:
+    with Processes(count) as parts:
         hooks = {"decided": begun(parts), "ahead": Ahead(parts, model)}
         found = verify_trained(model, graph, LONGEST, float32=True, **hooks)
         assert len(set(parts.owners.values())) == count - 1
@@ -391,7 +391,7 @@ def test_no_case_comes_early_where_reading_would_wait(monkeypatch: pytest.Monkey
     def refused(*given: Any) -> None:
         raise OSError
 
-    with Parts(2) as parts, monkeypatch.context() as patch:
+    with Processes(2) as parts, monkeypatch.context() as patch:
         patch.setattr("os.set_blocking", refused)
         parts.ahead(b"")
         assert parts.free() is None
@@ -404,7 +404,7 @@ def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.Monk
     model, content = found.model.content, found.to_bytes()
     costs = [(*case.key[:2], module.LEAF) for case in found.cases]
     for text in (content, changed(0), changed(LONGEST)):
-        with Parts(count) as parts:
+        with Processes(count) as parts:
             parts.begin(model, text, costs)
             assert len(parts.processes) == count
             assert parts.line(b"another") is None
@@ -415,11 +415,11 @@ def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.Monk
 def test_a_part_that_ends_early_leaves_the_line_to_the_whole_check(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict()
     monkeypatch.setattr(module, "WORTH", 5)
-    with Parts(2) as parts:
+    with Processes(2) as parts:
         begun(parts)(found)
         parts.processes[1].kill()
         assert parts.line(found.to_bytes()) is None
-    with Parts(2) as parts:
+    with Processes(2) as parts:
         for process in parts.processes:
             process.kill()
             process.wait()
@@ -431,7 +431,7 @@ def test_steps_of_all_parts_are_within_the_limit_of_the_whole_check(monkeypatch:
     found = verdict()
     monkeypatch.setattr(module, "WORTH", 5)
     monkeypatch.setattr(module, "DEFAULT_LIMIT", 1000)
-    with Parts(2) as parts:
+    with Processes(2) as parts:
         begun(parts)(found)
         assert parts.line(found.to_bytes()) is None
 
@@ -439,7 +439,7 @@ def test_steps_of_all_parts_are_within_the_limit_of_the_whole_check(monkeypatch:
 def test_what_is_small_or_large_is_checked_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict()
     for name, value in (("WORTH", 1000), ("ROOM", 10)):
-        with monkeypatch.context() as patch, Parts(1) as parts:
+        with monkeypatch.context() as patch, Processes(1) as parts:
             patch.setattr(module, name, value)
             begun(parts)(found)
             assert not parts.processes

@@ -19,7 +19,7 @@ from safetensors.numpy import load, save
 from restrict.checker import verdict_forms as forms
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.verdict import Basis, Box, Check, averaged
+from restrict.checker.verdict import Basis, Check, Extent, averaged
 from restrict.checker.verdict_forms import LONG, Form, Sign, moved, reached
 from restrict.checker.verdict_model import START, Atoms, Head, Model
 from restrict.checker.verdict_numbers import ONE, Ball, Linear, Norm, dot, networked
@@ -410,7 +410,7 @@ def test_a_cell_is_no_smaller_than_its_form_where_nothing_else_is_known() -> Non
 # ---------------------------------------------------------------- what a case is bounded by
 
 
-def ends_of(box: Box) -> tuple[int, int]:
+def ends_of(box: Extent) -> tuple[int, int]:
     return box.middle - box.radius, box.middle + box.radius
 
 
@@ -473,7 +473,7 @@ def test_a_cell_holds_its_points_here_and_at_the_neurons(seed: int) -> None:
     for _ in range(40):
         check = framed(rng, d := int(rng.integers(1, 4)), int(rng.integers(1, 3)))
         rows = ints([row for b in check.basis for row in b.rows]).reshape(-1, d)
-        boxes = [Box(v, abs(r)) for _ in rows for v, r in [some(rng, 2, *SIZES)]]
+        boxes = [Extent(v, abs(r)) for _ in rows for v, r in [some(rng, 2, *SIZES)]]
         kept = sorted(rng.permutation(len(rows))[: int(rng.integers(0, 4))].tolist())
         y, eps = check.start((0, 0, 0), boxes, kept), turned(rng, len(rows))
         image, _ = check.image(y, boxes, kept)
@@ -551,11 +551,11 @@ def test_an_average_holds_those_of_all_weights_and_values(seed: int) -> None:
 
 
 def test_halves_of_a_cell_leave_nothing_out() -> None:
-    check, found = Check.__new__(Check), list[Box]()
+    check, found = Check.__new__(Check), list[Extent]()
     check.leaf = lambda key, boxes, *_: found.append(boxes[0])  # type: ignore[method-assign, assignment]
     for middle, radius, tree in product((-4, 3), range(6), ([0, 0, 0], [0, [0, 0, 0], 0], [0, 0, [0, 0, [0, 0, 0]]])):
         found.clear()
-        check.cell((0, 0, 0), [Box(middle, radius)], tree, PLACE)
+        check.cell((0, 0, 0), [Extent(middle, radius)], tree, PLACE)
         ends = sorted(map(ends_of, found))
         assert ends[0][0] <= middle - radius
         assert max(high for _, high in ends) >= middle + radius
@@ -568,10 +568,10 @@ def test_a_leaf_is_decided_only_where_its_bound_is_above_all_lines() -> None:
     check.basis, check.held, check.signs, check.alike = [SimpleNamespace(rows=[[0]])], [], {0: None}, True
     check.meter, check.number, check.own = Meter(10**9), 0, lambda *_: False
     for lines, least in product(([3], [3, -4, 5], [0, 0, -7]), range(-2, 15)):
-        check.shown = {(0, 0, 0, 0, Box(0, 5)): [(0, least, lines)]}
+        check.shown = {(0, 0, 0, 0, Extent(0, 5)): [(0, least, lines)]}
         shown = pytest.raises(Reject) if least <= numbers.total(lines) else nullcontext()
         with shown:
-            check.leaf((1, 0, 0), [Box(0, 5)], 0, [], PLACE)
+            check.leaf((1, 0, 0), [Extent(0, 5)], 0, [], PLACE)
 
 
 def test_what_is_asked_of_a_cell_makes_the_claim_true_at_its_points() -> None:
@@ -777,7 +777,10 @@ def test_lengths_of_a_cell_add_up_to_no_less_than_0_on_its_words(seed: int) -> N
             e = [one(rng, *check.weights[0][j][s]) for j, s in enumerate(word)]
             average = Fraction(dot(e, [at[j][s][0] + sign * off for j, s in enumerate(word)]), sum(e))
             low, high = math.floor(average) - 2 * (sign < 0), math.ceil(average) + 2 * (sign > 0)
-            basis, box = Basis([], [[0]], at, off, [], Form([], [], [])), Box((low + high) >> 1, (high - low + 1) >> 1)
+            basis, box = (
+                Basis([], [[0]], at, off, [], Form([], [], [])),
+                Extent((low + high) >> 1, (high - low + 1) >> 1),
+            )
             for more in check.holding((2, word[-1], 0), [basis], [box], 0, PLACE):
                 assert sum(row[s] for row, s in zip(more, word, strict=True)) >= 0
 

@@ -17,7 +17,7 @@ from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Record, build
 from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.base.errors import UsageError
-from restrict.base.htmltable import Shown, Table
+from restrict.base.htmltable import Shown, ShownTable
 from restrict.languages.dfa import Dfa
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
@@ -123,12 +123,12 @@ class Automaton(Shown, Found):
         """
         return import_module("restrict.report.figure").figure_of_dfa(self.dfa())
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows: the states."""
         one = self.moore
         rows = [(q, one.said[q], *map(int, one.delta[q])) for q in range(one.states)]
         title = f"automaton of {self.model.name} at every length: {one.states} states, 0 is the start"
-        return Table(title, rows, ("state", "label", *one.alphabet))
+        return ShownTable(title, rows, ("state", "label", *one.alphabet))
 
     def drawing(self) -> str:
         """The drawing, no wider than it is, where there is one."""

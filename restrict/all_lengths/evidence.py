@@ -9,7 +9,7 @@ from restrict.all_lengths.compare import Difference
 from restrict.all_lengths.lengths import Lengths
 from restrict.all_lengths.proof import MOST_BYTES, document, to_bytes
 from restrict.base.errors import NotEstablished, ResourceLimit
-from restrict.base.htmltable import Table
+from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Node, Record
 from restrict.checker import main
 from restrict.model.program import Model
@@ -39,10 +39,10 @@ class Evidenced(Record):
         """``ModelError``: the file does not hold the result."""
         root.fail("a proof holds no automaton: `restrict check MODEL FILE` checks it, `restrict report FILE` shows it")
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         rows = [("checked", self.line or "not by the trusted checker")]
-        return Table(self.claim(), rows + [("no proof", self.reason)] * bool(self.reason))
+        return ShownTable(self.claim(), rows + [("no proof", self.reason)] * bool(self.reason))
 
     def claim(self) -> str:
         """What is shown, in words."""

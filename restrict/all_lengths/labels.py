@@ -20,7 +20,7 @@ from restrict.languages.walk import Steps, breadth_first, letters_to
 
 MAX_CELLS = 5_000_000
 """Entries of the table of a common bimachine."""
-Pair = tuple[int, int]
+StatePair = tuple[int, int]
 
 
 def comparable(one: OrderOnly, two: OrderOnly) -> None:
@@ -127,7 +127,7 @@ def _names(program: OrderOnly, machine: Bimachine) -> list[str]:
     return [program.labels[v] for v in machine.column("@label")]
 
 
-def _reached(ours: I32, theirs: I32) -> Steps[Pair]:
+def _reached(ours: I32, theirs: I32) -> Steps[StatePair]:
     """The pairs of states that words reach."""
     one, two = ours.tolist(), theirs.tolist()
     return breadth_first(

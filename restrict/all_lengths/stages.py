@@ -25,7 +25,7 @@ PAIRS = 50_000_000
 """The most pairs of a left and a right row that occur together."""
 
 
-class Head(NamedTuple):
+class StageHead(NamedTuple):
     """A head of a stage: its entries, and its classes on both sides (``None``: not seen from there)."""
 
     look: Look
@@ -40,7 +40,7 @@ class Stage:
     ``vectors`` of both new automata; ``before`` and ``after``: the bimachines. ``merge_l``, ``merge_r``: the state of
     ``after`` for each new one."""
 
-    heads: tuple[Head, ...]
+    heads: tuple[StageHead, ...]
     sides: tuple[Side, Side]
     before: Bimachine
     after: Bimachine
@@ -223,7 +223,7 @@ def extend(
     return Stage(heads, (side_l, side_r), machine, *merged, last)
 
 
-def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> Head:
+def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> StageHead:
     """A head from both sides, or (``last``) from the left only, where no position is behind the last one."""
     table, asked = bimachine.entries(machine, look), look
     if last and look.mask == "none":
@@ -241,7 +241,7 @@ def _seen(machine: Bimachine, look: Look, limits: Limits, last: bool) -> Head:
             b2 = edge_cells(side.side, side.triples) % len(machine.right)
             out = np.where(b2 == 0, out, -1).astype(np.int32)
         classes.append(bimachine.classify(side, out))
-    return Head(look, table, *classes)
+    return StageHead(look, table, *classes)
 
 
 def _deterministic(parts: Parts, machine: Bimachine, name: str, limits: Limits) -> Side:
@@ -256,7 +256,7 @@ class _Joint:
     """Both sides together: the columns of the heads' values for pairs of left and right rows."""
 
     machine: Bimachine
-    heads: tuple[Head, ...]
+    heads: tuple[StageHead, ...]
     rows_l: I32
     rows_r: I32
 
@@ -272,7 +272,7 @@ class _Joint:
         return (*self.machine.names, *(head.look.name for head in self.heads)), np.concatenate(columns, axis=1)
 
 
-def _value(head: Head, label: I32, left: I32 | None, right: I32 | None) -> I64:
+def _value(head: StageHead, label: I32, left: I32 | None, right: I32 | None) -> I64:
     """A head's values from what it shows on both sides."""
     look, table = head.look, head.table
     query = table.query[label]

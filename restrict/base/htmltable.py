@@ -10,7 +10,7 @@ ROWS = 40
 """The most rows of a table that are written."""
 
 
-class Table(NamedTuple):
+class ShownTable(NamedTuple):
     """A title, and rows: names with values or, where ``head`` names columns, one cell for each."""
 
     title: str
@@ -37,7 +37,7 @@ def _cell(value: object, tag: str = "td") -> str:
 class Shown:
     """What a notebook shows as a table."""
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What is shown: a title and rows."""
         raise NotImplementedError
 

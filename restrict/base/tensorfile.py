@@ -142,6 +142,6 @@ class Taken(Generic[A]):
         return cast(A, np.zeros(shape))
 
     def finish(self) -> None:
-        """The end of reading."""
+        """Refuse tensors that were not taken."""
         if self.unused:
             self.fail(f"tensor {quote(min(self.unused))} is not part of {self.layout}")

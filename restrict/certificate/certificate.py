@@ -10,7 +10,7 @@ from typing import Any
 
 from restrict.abstract.run import AbstractRun, Cone, SharedFinds, abstract_run, all_but_wide, positions_of
 from restrict.base.errors import ModelError, ResourceLimit
-from restrict.base.htmltable import Table
+from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.base.wording import fixed_spans
 from restrict.certificate.cases import Case, cases_to_json, leaves, read_cases
@@ -102,7 +102,7 @@ class Certificate(Record):
         counts = f"fixed={fixed}, free={self.free}, c={self.c}"
         return f"Certificate({self.model_name!r}, n={self.n}, target={self.target}, {counts})"
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("target", self.target), ("fixed", len(self.restriction.fixed))]
         rows += [("free", self.free), ("c (certified bound)", self.c)]
@@ -110,7 +110,7 @@ class Certificate(Record):
             rows.append(("values", ", ".join(map(str, self.claim.values))))
         rho = self.restriction
         rows.append(("restriction", rho.text() if self.n <= 60 else fixed_spans(rho.to_json())))
-        return Table(f"certificate: {self.model_name} at n = {self.n}", rows)
+        return ShownTable(f"certificate: {self.model_name} at n = {self.n}", rows)
 
 
 # ---------------------------------------------------------------- making and checking

@@ -34,7 +34,7 @@ from restrict.base.errors import ResourceLimit
 from restrict.certificate.hitting_run import SYMBOLS, Run
 from restrict.kernels.hitting import CLOSED, OPEN
 
-Box = Mapping[int, int]
+AllowedBits = Mapping[int, int]
 """Positions with their allowed symbols as bits."""
 COMPILED = 250
 """How many times as fast a compiled node is."""
@@ -69,10 +69,10 @@ class HittingTree:
     through by position, as the kernel does. After :meth:`run`, ``nodes`` is the number of nodes and ``used`` the boxes
     that closed or split one."""
 
-    boxes: list[Box]
+    boxes: list[AllowedBits]
     alphabet: int
     most: int
-    more: Callable[[Open], Sequence[Box]] | None = None
+    more: Callable[[Open], Sequence[AllowedBits]] | None = None
     limit: int = 10_000_000
     charge: Callable[[int], None] = _free
     small: bool = False
@@ -123,7 +123,7 @@ class HittingTree:
         self.boxes += found
 
 
-def narrowed(boxes: Sequence[Box], alphabet: int) -> tuple[list[Box], dict[int, list[int]]]:
+def narrowed(boxes: Sequence[AllowedBits], alphabet: int) -> tuple[list[AllowedBits], dict[int, list[int]]]:
     """The same family over the fewest symbols, and what they stand for: at each position one of each kind of symbols
     that no box tells apart; the last may stand there several times, so that all positions have as many."""
     told: dict[int, list[int]] = {}
@@ -148,7 +148,7 @@ def named(words: Sequence[int]) -> Iterator[int]:
 
 
 def needed(
-    boxes: list[Box], alphabet: int, most: int, limit: int = 10_000_000, charge: Callable[[int], None] = _free
+    boxes: list[AllowedBits], alphabet: int, most: int, limit: int = 10_000_000, charge: Callable[[int], None] = _free
 ) -> tuple[list[int], int]:
     """The boxes that a closed tree uses, few positions first, and the nodes that it takes with these alone. ``limit``,
     ``charge``: those of each tree. Cost: a few runs of the tree."""
@@ -161,7 +161,7 @@ def needed(
         kept = [kept[t] for t in sorted(tree.used)]
 
 
-def disjoint(boxes: Iterable[Box]) -> int:
+def disjoint(boxes: Iterable[AllowedBits]) -> int:
     """How many boxes without a common position a greedy choice finds, few positions first. To conflict with all of them
     takes at least as many positions. Cost: linear, after sorting. Result: the number: a certified lower bound on the
     positions of any restriction that conflicts with every box."""

@@ -11,7 +11,7 @@ from typing import Any
 from urllib import parse
 
 from restrict.base.errors import quote
-from restrict.base.htmltable import Table
+from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.outline import NAMED
 from restrict.checker.lower_bound import BOUND
@@ -114,12 +114,12 @@ class LowerBound(Record):
         model, provenance = fields["model"], fields.get("provenance", {})
         return LowerBound(model["name"], model["sha256"], n, target, boxes, labels, others, provenance)
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("target", self.target), ("boxes", len(self.boxes))]
         rows += [(f"{label} takes at least", least) for label, least in self.labels.items()]
         rows += [] if self.others is None else [("any other label", self.others)]
-        return Table(f"lower bound: {self.model_name} at n = {self.n}", rows)
+        return ShownTable(f"lower bound: {self.model_name} at n = {self.n}", rows)
 
 
 def label_count(output: Output, domain: int) -> int:

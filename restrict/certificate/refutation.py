@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from restrict.base.htmltable import Table, shortened
+from restrict.base.htmltable import ShownTable, shortened
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.certificate.certificate import Certificate
 from restrict.checker import refutation
@@ -150,14 +150,14 @@ class Refutation(Record):
             certificate, name, language, member, nonmember, label, errors, how, optimum, provenance, start
         )  # fmt: skip
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("label of both words", self.label)]
         rows += [("in the language", shortened(self.member)), ("not in it", shortened(self.nonmember))]
         rows += [("fixed", len(self.certificate.restriction.fixed)), ("free", self.free), ("c", self.certificate.c)]
         if self.errors is not None:
             rows.append(("errors", self.errors.text()))
-        return Table(f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows)
+        return ShownTable(f"{self.certificate.model_name} does not recognise {self.language} at n = {self.n}", rows)
 
     def __repr__(self) -> str:
         c = self.certificate

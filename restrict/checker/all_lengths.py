@@ -87,7 +87,7 @@ def class_counters(threshold: int, period: int, letters: int, start: bool, end: 
     return Machine(left, right, table, ["token", "@p", "@s"], values)
 
 
-class Box:
+class HeadBoxes:
     """The boxes of a head in a layer, its two tables, and what follows from them.
 
     ``entries[b][u]``: the possible entries of box ``b`` for query ``u``. ``left[l'][r]`` and ``right[r'][l]`` are box
@@ -214,7 +214,7 @@ class LayerProof:
         self.right = alone if self.last else self.side(fields["right"], place.key("right"), machine.right)
         sizes = [len(self.left.base)] if self.last else [len(self.left.base), len(self.right.base)]
         inner = place.key("heads")
-        self.boxes = [Box(h, inner.item(at), program, machine, sizes) for at, h in enumerate(fields["heads"])]
+        self.boxes = [HeadBoxes(h, inner.item(at), program, machine, sizes) for at, h in enumerate(fields["heads"])]
         self.keep = fields["keep"]
         labels, meter = fields["labels"], program.meter
         self.values = rows(labels, place.key("labels"), len(labels), len(self.keep), 0, LARGEST, meter)
@@ -257,7 +257,7 @@ class LayerProof:
         right = [[-1] * self.program.letters] if self.last else self.right.next
         return Machine(self.left.next, right, self.table, self.keep, self.values)
 
-    def check_side(self, box: Box, table: Rows, side: Refined, mirror: bool) -> None:
+    def check_side(self, box: HeadBoxes, table: Rows, side: Refined, mirror: bool) -> None:
         """The equations of a head's boxes on one side."""
         machine = self.machine
         other = machine.left if mirror else machine.right

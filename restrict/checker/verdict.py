@@ -70,7 +70,7 @@ class Basis(NamedTuple):
     image: Form
 
 
-class Box(NamedTuple):
+class Extent(NamedTuple):
     """One coordinate of a head's output: middle and half width in units."""
 
     middle: int
@@ -320,25 +320,25 @@ class Check:
                            for row in rows] for rows in self.atoms.values]  # fmt: skip
         return self.inner
 
-    def boxes(self, key: Key, ends: list[Column], sides: Iterable[Interval], place: Place) -> list[Box]:
+    def boxes(self, key: Key, ends: list[Column], sides: Iterable[Interval], place: Place) -> list[Extent]:
         """The coordinates by their bounds and widths, which hold for all words of the case."""
-        found = list[Box]()
+        found = list[Extent]()
         for (h, ups, downs), (u, w) in zip(ends, sides, strict=False):
             high, low = u << BOUND, (u - w) << BOUND
             if not self.bounded(h, key, ups, high) or not self.bounded(h, key, downs, -low):
                 unproved(place, f"head {h}, direction {len(found)}: a word of the case is beyond the bound")
-            found.append(Box((high + low) >> 1, ((high - low) >> 1) + 1))
+            found.append(Extent((high + low) >> 1, ((high - low) >> 1) + 1))
         return found
 
-    def quotient(self, h: int, key: Key, high: int, low: int, place: Place) -> Box:
+    def quotient(self, h: int, key: Key, high: int, low: int, place: Place) -> Extent:
         """Bounds on the first head's denominator by another head's, in all words of the case (Theorem 6)."""
         none = [[0] * len(row) for row in self.weights[0]]
         for one, other in ((-ONE, high), (ONE, -low)):
             if low <= 0 or not self.together(key, [self.lengths(0, none, one), self.lengths(h, none, other)]):
                 unproved(place, f"head {h}: the quotient of the denominators of a word is beyond its bound")
-        return Box((high + low) >> 1, ((high - low) >> 1) + 1)
+        return Extent((high + low) >> 1, ((high - low) >> 1) + 1)
 
-    def cell(self, key: Key, boxes: list[Box], tree: Any, place: Place) -> None:
+    def cell(self, key: Key, boxes: list[Extent], tree: Any, place: Place) -> None:
         """A leaf has pieces (0: none), and perhaps multipliers; or a row alone: no word. ``[m, low, high]`` halves."""
         parts = [tree, []] if type(tree) is int else listing(tree, place)
         if len(parts) == 1:
@@ -352,9 +352,9 @@ class Check:
         middle, radius = boxes[m]
         half = (radius >> 1) + 1
         for side, inner in ((middle - half, parts[1]), (middle + half, parts[2])):
-            self.cell(key, [*boxes[:m], Box(side, half), *boxes[m + 1 :]], inner, place)
+            self.cell(key, [*boxes[:m], Extent(side, half), *boxes[m + 1 :]], inner, place)
 
-    def unreached(self, key: Key, boxes: list[Box], row: Vector, place: Place) -> None:
+    def unreached(self, key: Key, boxes: list[Extent], row: Vector, place: Place) -> None:
         """No word of the case is in this cell: ``row`` has coordinates, each with a multiplier of its lower end, or, if
         that is negative, of its upper end. In the cell all lengths together would be positive (Lemma V21)."""
         pull, tables, at, m = dict(zip(row[::2], row[1::2], strict=False)), list[list[Vector]](), 0, len(boxes)
@@ -367,7 +367,7 @@ class Check:
         if not self.together(key, tables):
             unproved(place, "a word may be in a cell that is said to have none")
 
-    def leaf(self, key: Key, boxes: list[Box], pieces: int, rows: list[Vector], place: Place) -> None:
+    def leaf(self, key: Key, boxes: list[Extent], pieces: int, rows: list[Vector], place: Place) -> None:
         """All that is asked holds on this cell, by a chord of the inverse deviation or pieces of its range. Bounds may
         be known (Lemma V19). A row has the bound from which on it is used, and multipliers of sides (Lemma V20)."""
         count, known = sum(len(b.rows) for b in self.basis), self.shown if self.alike else Shown()
@@ -397,7 +397,7 @@ class Check:
                               for k, v in self.signs.items() if k in wanted)[2]]  # fmt: skip
         return [(k, best.less(s)) for k, s in self.signs.items() if k not in wanted]
 
-    def own(self, key: Key, boxes: list[Box], least: int, lines: dict[int, int], pull: Vector) -> bool:
+    def own(self, key: Key, boxes: list[Extent], least: int, lines: dict[int, int], pull: Vector) -> bool:
         """The label's own direction over all words of the case (Theorems 5 and 6), less what multipliers of the cell's
         sides make, of its coordinates and then of its quotients, which is not negative in the cell (Lemma V20)."""
         m, first = sum(len(b.rows) for b in self.basis), len(self.basis[0].rows)
@@ -433,7 +433,7 @@ class Check:
 
     # ---------------------------------------------------------------- from attention to the logits
 
-    def start(self, key: Key, boxes: list[Box], kept: list[int]) -> Form:
+    def start(self, key: Key, boxes: list[Extent], kept: list[int]) -> Form:
         """The residual stream behind attention, with a generator for each coordinate that is kept."""
         x, bias = self.stream(key)
         rows = [(row, box) for row, box in zip((row for b in self.basis for row in b.rows), boxes, strict=False)]
@@ -448,7 +448,7 @@ class Check:
         x = self.model.token(key[1], key[0])
         return Form(x.centre, [], [x.radius] * len(x.centre)), self.model.blocks[0].bias
 
-    def image(self, y: Form, boxes: list[Box], kept: list[int]) -> tuple[Form, int]:
+    def image(self, y: Form, boxes: list[Extent], kept: list[int]) -> tuple[Form, int]:
         """What a cell's form is at the neurons, and what of the remainder is due to rounding: directions are mapped
         once for all cells."""
         form, slack = moved(self.final.normal, Form(y.centre, y.spans[len(kept) :], y.rest))

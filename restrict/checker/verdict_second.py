@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require
 from .read import Maybe, integer, integers, listing
-from .verdict import BOUND, SPANS, VERDICT, Basis, Box, Check, Interval, Key, decided, hint
+from .verdict import BOUND, SPANS, VERDICT, Basis, Check, Extent, Interval, Key, decided, hint
 from .verdict_forms import Form, activated, added, averaged, chords, kept, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Linear, Matrix, Vector, dot, enclosed, exponential, linear
@@ -107,7 +107,7 @@ class Second(Check):
 
     rows: list[Row]
     steps: list[Way]
-    leaves: list[tuple[Form, list[Box]]]
+    leaves: list[tuple[Form, list[Extent]]]
     query: Query | None = None
 
     def read_more(self, fields: dict[str, Any], place: Place) -> None:
@@ -174,7 +174,7 @@ class Second(Check):
             self.apart = self.holding(key, first, boxes, hints[3], place) if len(hints) == 6 else []
             self.second(key, query, number, hints, place)
 
-    def leaf(self, key: Key, boxes: list[Box], pieces: int, rows: list[Vector], place: Place) -> None:
+    def leaf(self, key: Key, boxes: list[Extent], pieces: int, rows: list[Vector], place: Place) -> None:
         """In the first layer a cell is the start of a node."""
         if self.query is not None:
             return super().leaf(key, boxes, pieces, rows, place)
@@ -183,12 +183,12 @@ class Second(Check):
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
         return self.leaves.append((self.start(key, boxes, kept), boxes))
 
-    def unreached(self, key: Key, boxes: list[Box], row: Vector, place: Place) -> None:
+    def unreached(self, key: Key, boxes: list[Extent], row: Vector, place: Place) -> None:
         """In the first layer alone: what words are in the second, its nodes do not say."""
         require(self.query is None, place, "expected no empty cells in layer 2")
         super().unreached(key, boxes, row, place)
 
-    def holding(self, key: Key, first: list[Basis], boxes: list[Box], m: Any, place: Place) -> list[list[Vector]]:
+    def holding(self, key: Key, first: list[Basis], boxes: list[Extent], m: Any, place: Place) -> list[list[Vector]]:
         """Lengths that add up to at least 0 over every word at a cell of its node (Lemma V12): how far values are above
         the lower end of coordinate ``m``, and below its upper end."""
         each = [(h, k) for h, b in enumerate(first) for k in range(len(b.rows))]

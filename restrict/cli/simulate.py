@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from restrict.model.program import Model
     from restrict.simulate.ours.measure import Measured
-    from restrict.simulate.ours.report import Compiled
+    from restrict.simulate.ours.report import CompiledProgram
     from restrict.soft.models.model import SoftModel
 
 
@@ -111,7 +111,7 @@ def _safe(n: int, longest: int, every_length: bool, *most: int) -> str:
     return common.right_up_to(longest, *most)
 
 
-def _text(compiled: Compiled, found: Measured) -> str:
+def _text(compiled: CompiledProgram, found: Measured) -> str:
     soft, n = compiled.soft, compiled.n
     told = [
         f"{compiled.program.name} at n = {n}: "
@@ -160,7 +160,7 @@ def _common(
     }  # fmt: skip
 
 
-def _document(compiled: Compiled, found: Measured, output: Path | None) -> dict[str, Any]:
+def _document(compiled: CompiledProgram, found: Measured, output: Path | None) -> dict[str, Any]:
     asked = {"model": compiled.program.name, "n": compiled.n, "epsilon": str(compiled.epsilon)}
     safe, every = dict(compiled.soft.certified), compiled.every_length
     return _common(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from restrict.languages.dfa import Dfa
     from restrict.soft.trained.decide import Verdict
     from restrict.soft.trained.every_length import EveryLength
-    from restrict.soft.trained.given import Proved
+    from restrict.soft.trained.given import ProvedClaim
     from restrict.soft.trained.graph import Graph
     from restrict.soft.trained.model import Trained
 
@@ -76,7 +76,7 @@ def verify_trained_command(o: common.Given) -> None:
     beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
     not decided.
     """
-    from restrict.soft.trained.parts import Parts
+    from restrict.soft.trained.parts import Processes
 
     if o.certificate is not None and (o.no_recheck or o.output is not None):
         raise UsageError("--certificate searches for nothing: give it without -o and --no-recheck")
@@ -84,7 +84,7 @@ def verify_trained_command(o: common.Given) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Parts of the check start while numba is loaded.
     whole = o.no_recheck or o.n is None or o.all_lengths or o.certificate is not None
-    parts = click.get_current_context().with_resource(Parts(0 if whole else None))
+    parts = click.get_current_context().with_resource(Processes(0 if whole else None))
     from restrict.soft.trained.confirm import Ahead, begun, confirmed
     from restrict.soft.trained.decide import verify_trained
     from restrict.soft.trained.model import load, shifted
@@ -162,7 +162,7 @@ def claimed(loaded: Trained, o: common.Given) -> Graph:
     return graph if decides_empty(program) else empty_left_out(loaded, graph)
 
 
-def leave(found: Verdict | EveryLength | Proved, why: str = "see the cases above") -> None:
+def leave(found: Verdict | EveryLength | ProvedClaim, why: str = "see the cases above") -> None:
     """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
     if found.status == "wrong":
         sys.exit(common.say(f"{found.model.name} is wrong; the word stands above", 3))

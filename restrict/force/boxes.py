@@ -243,7 +243,7 @@ class BoxFinder:
     # ------------------------------------------------------------ points
 
     def roots(self, variable: Map) -> tuple[str, ...]:
-        """The arguments that are the query of another one."""
+        """The arguments of a map that are the query of another argument."""
         read = {self.instance.query(v) for a in variable.args if isinstance(v := self.variables.get(a), Head)}
         return tuple(a for a in variable.args if a in read)
 
@@ -294,7 +294,7 @@ class BoxFinder:
         return 0.0
 
     def _listed(self, prices: Prices) -> list[tuple[int, float]]:
-        """Cheapest first, with noise."""
+        """The values with their prices, cheapest first, the prices with noise."""
         noisy = [(v, p * (1 + self.noise * float(self.rng.random())) if self.noise else p) for v, p in prices.items()]
         return sorted(noisy, key=lambda c: (c[1], c[0]))
 

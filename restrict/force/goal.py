@@ -26,7 +26,7 @@ from restrict.force.boxes import CLOSE, BoxFinder, Wish, feasible, look
 from restrict.force.first_layer import FirstLayer
 from restrict.force.growth import maximal_boxes
 from restrict.force.image import MAX_IMAGE, apart, combinations, covers, meet, rest_of
-from restrict.force.state import LONG_WALK, Box, ForcingState
+from restrict.force.state import LONG_WALK, ForcingState, Sides
 from restrict.model.program import Head, Map
 
 
@@ -104,7 +104,7 @@ class Manner:
 
 
 def _no_tick() -> None:
-    """Do nothing: no progress is wanted."""
+    """Do nothing, where no progress is wanted."""
 
 
 class Solver:
@@ -281,7 +281,7 @@ class Solver:
             goals = [Goal(a, goal.i, frozenset((v,))) for a, v in zip(variable.args, box.sides, strict=True) if v >= 0]
             yield sorted(goals, key=lambda g: g.name not in first)
 
-    def _box_cost(self, box: Box, sets: list[list[int]], costs: list[float]) -> float:
+    def _box_cost(self, box: Sides, sets: list[list[int]], costs: list[float]) -> float:
         cost = sum(
             c * (1 - 0.5 * (len(side) - 1) / len(s))
             for side, s, c in zip(box, sets, costs, strict=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from restrict.base.arrays import F64, I64
 from restrict.force.image import box_points
-from restrict.force.state import Box, ForcingState
+from restrict.force.state import ForcingState, Sides
 from restrict.model.program import Map
 
 Prices = dict[int, float]
@@ -182,7 +182,7 @@ def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:
 
 
 @lru_cache(maxsize=1024)
-def maximal_boxes(shape: tuple[int, ...], content: bytes, costs: tuple[float, ...], most: int = 24) -> list[Box]:
+def maximal_boxes(shape: tuple[int, ...], content: bytes, costs: tuple[float, ...], most: int = 24) -> list[Sides]:
     """Maximal boxes of good points, grown around up to ``most`` of them, costly axes first, then cheap ones. Which
     points are good: an array of that shape and ``content``. Searches ask for the same ones again and again."""
     good = np.frombuffer(content, dtype=bool).reshape(shape)
@@ -193,7 +193,7 @@ def maximal_boxes(shape: tuple[int, ...], content: bytes, costs: tuple[float, ..
     return list(boxes)
 
 
-def _grow(good: NDArray[np.bool_], point: I64, order: list[int]) -> Box:
+def _grow(good: NDArray[np.bool_], point: I64, order: list[int]) -> Sides:
     """A maximal box of good points around a point, extended axis by axis in the given order."""
     sides: dict[int, tuple[int, ...]] = {}
     at, part = point[order].tolist(), good.transpose(order)  # good points of the box's sides, by the axes still to come

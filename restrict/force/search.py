@@ -42,13 +42,13 @@ class Best:
 
     @property
     def count(self) -> int | None:
-        """How many positions it fixes."""
+        """How many positions the best restriction fixes; ``None`` where there is none yet."""
         return None if self.fixed is None else len(self.fixed)
 
     def offer(
         self, fixed: dict[int, int], cone: dict[str, tuple[int, ...]], state: ForcingState, values: tuple[int, ...]
     ) -> None:
-        """Keep it if it is no worse."""
+        """Keep a restriction if it is no worse than the best."""
         size = sum(map(len, cone.values()))
         if self.fixed is None or (len(fixed), size) <= (len(self.fixed), sum(map(len, self.cone.values()))):
             self.fixed, self.cone, self.values = fixed, cone, values

@@ -26,7 +26,7 @@ PAIR_CHARGE = 50
 MANY_VALUES, LONGEST_WALK = 64, 400
 """With more than ``MANY_VALUES`` key values, the run abstains on a row whose floor is not among its first
 ``LONGEST_WALK`` pairs: then the candidates above the floor have nearly all values."""
-Box = tuple[tuple[int, ...], ...]
+Sides = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
 
@@ -57,7 +57,7 @@ class ForcingState:
         self.trail: list[tuple[object, object]] = []
         self.scores, self.row_charge, self.wide = 0, 0, False
         self.work = 0
-        self.boxes: dict[object, list[Box]] = {}
+        self.boxes: dict[object, list[Sides]] = {}
         self.rows = RowStore(instance, self.pinned)
 
     def share(self, other: ForcingState) -> None:

@@ -6,7 +6,7 @@ that of Barcelo, Kozachinskiy, Lin & Podolskii (2024). ``position`` is ``#past t
 true``, so both may stand in inequalities as well.
 
 A :class:`Sum` and a :class:`Remainder` are what the parser holds before it reads the comparison; in a formula only
-:class:`Inequality` and :class:`Predicate` are kept, as the ``detail`` of a node. Invariant: like terms are
+:class:`Inequality` and :class:`NumericalPredicate` are kept, as the ``detail`` of a node. Invariant: like terms are
 collected, no weight is zero, and no number is beyond :data:`LARGEST`.
 """
 
@@ -50,7 +50,7 @@ class Inequality:
 
 
 @dataclass(frozen=True)
-class Predicate:
+class NumericalPredicate:
     """A unary numerical predicate ``text``, an integer expression in ``x`` and ``n`` that is true where it is not 0.
     ``x`` is the count of the only operand in ``direction``, or the position itself where ``direction`` is empty."""
 
@@ -93,7 +93,7 @@ def compared(left: Sum, relation: str, right: Sum) -> tuple[Inequality, tuple[in
     return Inequality(relation, weights, directions, total.constant), tuple(index for (index, _), _ in ordered)
 
 
-def predicated(text: str, argument: Sum, true: int) -> tuple[Predicate, tuple[int, ...]]:
+def predicated(text: str, argument: Sum, true: int) -> tuple[NumericalPredicate, tuple[int, ...]]:
     """A predicate ``text`` in ``x`` and ``n`` on ``x``, a sum of one count and a constant, and the indices of the
     formulas that it counts, one or none; ``true``: index of that formula, whose counts are position and length.
     ``UsageError``: several counts, or no such expression."""
@@ -104,11 +104,11 @@ def predicated(text: str, argument: Sum, true: int) -> tuple[Predicate, tuple[in
     parsed(text)
     ((index, direction), weight), constant = argument.weights[0], argument.constant
     if index != true:
-        return Predicate(_put(text, _affine("x", weight, constant)), direction), (index,)
+        return NumericalPredicate(_put(text, _affine("x", weight, constant)), direction), (index,)
     if direction == "past":
-        return Predicate(_put(text, _affine("x", weight, constant + weight))), ()
+        return NumericalPredicate(_put(text, _affine("x", weight, constant + weight))), ()
     base = "n" if direction == "all" else "(n - x)"
-    return Predicate(_put(text, _affine(base, weight, constant))), ()
+    return NumericalPredicate(_put(text, _affine(base, weight, constant))), ()
 
 
 def _affine(name: str, weight: int, constant: int) -> str:
@@ -123,14 +123,14 @@ def _put(text: str, value: str) -> str:
     return re.sub(r"\bx\b", value, text.strip())
 
 
-def mirrored(detail: Inequality | Predicate) -> Inequality | Predicate:
+def mirrored(detail: Inequality | NumericalPredicate) -> Inequality | NumericalPredicate:
     """What holds at ``n-1-i`` of the reversed word where ``detail`` holds at ``i``: past and future exchanged."""
     other = {"past": "future", "future": "past", "all": "all"}
     if isinstance(detail, Inequality):
         return replace(detail, directions=tuple(other[d] for d in detail.directions))
     if detail.direction:
         return replace(detail, direction=other[detail.direction])
-    return Predicate(_put(detail.text, "(n - 1 - x)"))
+    return NumericalPredicate(_put(detail.text, "(n - 1 - x)"))
 
 
 @lru_cache(maxsize=1024)
@@ -193,11 +193,11 @@ def counted(values: Bools, direction: str) -> I64:
     return np.cumsum(values[..., ::-1], axis=-1, dtype=np.int64)[..., ::-1]
 
 
-def holds(detail: Inequality | Predicate, args: list[Bools], shape: tuple[int, ...]) -> Bools:
+def holds(detail: Inequality | NumericalPredicate, args: list[Bools], shape: tuple[int, ...]) -> Bools:
     """The truth of an inequality or predicate at every position, bool of this shape, from the counted formulas, bool
     (..., n). Linear. ``UsageError``: a predicate divides by zero; ``ResourceLimit``: it has a value beyond 62 bits."""
     n = shape[-1]
-    if isinstance(detail, Predicate):
+    if isinstance(detail, NumericalPredicate):
         found = truths(detail.text, n)
         return found[counted(args[0], detail.direction)] if detail.direction else np.broadcast_to(found[:n], shape)
     total = np.full(shape, detail.constant, dtype=np.int64)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from restrict.base.errors import UsageError, quote
-from restrict.logic.counting import Inequality, Predicate, mirrored
+from restrict.logic.counting import Inequality, NumericalPredicate, mirrored
 from restrict.logic.operators import ARITY, COUNTING, MIRROR, NULLARY, OPERATORS, SYMBOL, Node
 from restrict.logic.printer import to_text
 
@@ -108,7 +108,7 @@ class Builder:
         self._index: dict[Node, int] = {}
 
     def add(
-        self, op: str, args: Iterable[int] = (), symbol: str = "", detail: Inequality | Predicate | None = None
+        self, op: str, args: Iterable[int] = (), symbol: str = "", detail: Inequality | NumericalPredicate | None = None
     ) -> int:
         """The index of a node, new or known. ``op``: an operator's full name, or ``SYMBOL`` with its symbol; ``args``:
         indices; ``detail``: what ``COMPARE`` and ``PREDICATE`` ask of the counts."""

@@ -16,7 +16,7 @@ what a future-masked decoder computes.
 
 from dataclasses import dataclass
 
-from restrict.logic.counting import Inequality, Predicate
+from restrict.logic.counting import Inequality, NumericalPredicate
 from restrict.logic.formula import Formula
 from restrict.logic.operators import MIRROR, PAST, Node
 
@@ -52,7 +52,7 @@ def _future(node: Node) -> str:
     """What looks right in a node."""
     if isinstance(node.detail, Inequality):
         return next((f"#{d}" for d in node.detail.directions if d != "past"), "")
-    if isinstance(node.detail, Predicate):
+    if isinstance(node.detail, NumericalPredicate):
         return f"#{node.detail.direction}" if node.detail.direction in ("future", "all") else ""
     looks = node.op in MIRROR and node.op not in PAST and node.op != "first"
     return node.op if looks else ""

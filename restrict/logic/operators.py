@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from restrict.base.scanner import Level
-from restrict.logic.counting import RELATIONS, Inequality, Predicate
+from restrict.logic.counting import RELATIONS, Inequality, NumericalPredicate
 
 NULLARY = ("true", "false", "first", "last")
 BOOLEAN = ("and", "or", "implies", "iff", "xor")
@@ -50,7 +50,7 @@ class Node:
     op: str
     args: tuple[int, ...] = ()
     symbol: str = ""
-    detail: Inequality | Predicate | None = None
+    detail: Inequality | NumericalPredicate | None = None
 
 
 MAX_TEXT = 4_000_000

@@ -4,7 +4,7 @@ import re
 from typing import Protocol
 
 from restrict.base.errors import ResourceLimit
-from restrict.logic.counting import Inequality, Predicate
+from restrict.logic.counting import Inequality, NumericalPredicate
 from restrict.logic.operators import BOOLEAN, LEVEL, MAX_TEXT, NULLARY, RESERVED, SYMBOL, TIGHTEST, Node
 
 
@@ -54,7 +54,7 @@ def _pieces(formula: Nodes, node: Node) -> list[int | str]:
     """A node as words, with operands still to be written."""
     if isinstance(node.detail, Inequality):
         return _inequality(formula, node, node.detail)
-    if isinstance(node.detail, Predicate):
+    if isinstance(node.detail, NumericalPredicate):
         argument = _count(formula, node.args[0], node.detail.direction) if node.args else ["position"]
         return [f"{{{node.detail.text}}}(", *argument, ")"]
     if not node.args:
@@ -100,7 +100,7 @@ def _check_length(formula: Nodes) -> None:
     lengths: list[int] = []
     for node in formula.nodes:
         own = len(node.op) + len(node.symbol)
-        if isinstance(node.detail, Predicate):  # at least the characters that a node adds to its operands'
+        if isinstance(node.detail, NumericalPredicate):  # at least the characters that a node adds to its operands'
             own += len(node.detail.text) + 20
         elif node.detail is not None:
             own += 30 * (len(node.detail.weights) + 1)

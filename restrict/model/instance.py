@@ -1,11 +1,10 @@
-"""A model at one length: domain sizes, markers, and rows and map values on demand."""
+"""The rules of a model at one length: markers, and rows and map values on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,24 +13,19 @@ from restrict.base.errors import ModelError
 from restrict.model import rules
 from restrict.model.code import Code, compile_expr
 from restrict.model.expr import Expr, HashPrefix, bind, hash_mix, hash_prefix
-from restrict.model.validate import validate_instance
-from restrict.model.variables import Head, Map, mentions, rule_of
-
-if TYPE_CHECKING:
-    from restrict.model.program import Model
+from restrict.model.variables import Head, Listing, Map, mentions, rule_of
 
 
 @dataclass(eq=False)
-class Instance:
-    """A model at one length, made by ``model.at(n)``. ``domains`` has the number of values of every variable, ``token``
-    and ``position`` included."""
+class AtLength:
+    """What evaluation asks of an :class:`~restrict.model.program.Instance`. ``domains`` has the number of values of
+    every variable, ``token`` and ``position`` included."""
 
-    model: Model
+    model: Listing
     n: int
 
     def __post_init__(self) -> None:
         self.domains: dict[str, int] = {}
-        validate_instance(self)
         self._map_tables: dict[tuple[str, int], I64] = {}
         self._map_code: dict[str, Code] = {}
         self._shared: dict[str, Code | None] = {}

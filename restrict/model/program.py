@@ -1,8 +1,9 @@
 """Models: hard-attention programs as families over the length ``n``.
 
-docs/format.md defines every rule; :mod:`restrict.model.validate` enforces them when a model is made and when it is put
-at a length. The parts of a program are in :mod:`restrict.model.variables`, a model at one length in
-:mod:`restrict.model.instance`; both are offered here, too.
+A model, a model at one length and one run give each other back, so they stand in one file, and what they do is below
+it. docs/format.md defines every rule, :mod:`restrict.model.validate` enforces them when a model is made and when it is
+put at a length, :mod:`restrict.model.instance` reads them at one length, and :mod:`restrict.model.trace` evaluates
+them. The parts of a program are in :mod:`restrict.model.variables`; they are offered here, too.
 """
 
 from __future__ import annotations
@@ -13,20 +14,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from restrict.base.arrays import I64
 from restrict.base.errors import indices_of
 from restrict.base.files import naming
-from restrict.base.htmltable import Shown, Table
-from restrict.base.wording import counted, symbols_of
+from restrict.base.htmltable import Shown, ShownTable
+from restrict.base.wording import columns, counted, symbols_of
 from restrict.model.graph import program_graph
-from restrict.model.instance import Instance
+from restrict.model.instance import AtLength
 from restrict.model.rules import SCORE_NAMES, Callback, Formula, Rule, formula
-from restrict.model.trace import Trace, run
-from restrict.model.validate import STAR, validate_model
+from restrict.model.trace import run_batch
+from restrict.model.validate import STAR, validate_instance, validate_model
 from restrict.model.variables import (
     BUILT_IN,
     MASKS,
     MAX_N,
     Head,
+    Listing,
     Map,
     Mask,
     Output,
@@ -53,6 +58,7 @@ __all__ = [
     "Model",
     "Output",
     "Size",
+    "Trace",
     "Variable",
     "at_length",
     "mentions",
@@ -62,7 +68,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Model(Shown):
+class Model(Listing, Shown):
     """A program for every length ``n``. ``content`` and ``digest`` are the bytes it was read from and their SHA-256,
     or ``None``.
 
@@ -70,13 +76,6 @@ class Model(Shown):
         ModelError: the program breaks a rule of docs/format.md.
     """
 
-    name: str
-    alphabet: tuple[str, ...]
-    variables: tuple[Variable, ...]
-    output: Output
-    start_marker: str | None = None
-    end_marker: str | None = None
-    when: Formula | str | None = None
     description: str = ""
     digest: str | None = None
     source: Path | None = None
@@ -94,11 +93,6 @@ class Model(Shown):
     def by_name(self) -> dict[str, Variable]:
         """The listed variables by name, in program order."""
         return {v.name: v for v in self.variables}
-
-    @property
-    def markers(self) -> tuple[str, ...]:
-        """The start and end markers that the model has, in this order."""
-        return tuple(m for m in (self.start_marker, self.end_marker) if m is not None)
 
     def graph(self) -> nx.DiGraph[str]:
         """Which variable reads which.
@@ -152,7 +146,9 @@ class Model(Shown):
             ResourceLimit: a map's range cannot be checked.
         """
         symbols = self.symbols(word)
-        return run(self.at(len(symbols) + len(self.markers)), symbols)
+        instance = self.at(len(symbols) + len(self.markers))
+        batch = run_batch(instance, np.asarray([symbols], dtype=np.int64).reshape(1, -1))
+        return Trace(instance, *({k: v[0] for k, v in part.items()} for part in (batch.values, batch.attended)))
 
     def symbols(self, word: str | Sequence[str]) -> list[int]:
         """The indices of a word's symbols.
@@ -173,7 +169,7 @@ class Model(Shown):
             word = [STAR if symbol == "*" else symbol for symbol in word]
         return indices_of(word, self.alphabet, " of the input")
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows: the variables."""
         rows = []
         for v in self.variables:
@@ -183,11 +179,64 @@ class Model(Shown):
             )
         symbols = counted(len(self.alphabet), "symbol")
         title = f"{self.name}: {symbols}, output {self.output.variable} ({self.output.position})"
-        return Table(title, rows, ("variable", "kind", "reads", "mask", "ties"))
+        return ShownTable(title, rows, ("variable", "kind", "reads", "mask", "ties"))
 
     def __repr__(self) -> str:
         symbols, variables = counted(len(self.alphabet), "symbol"), counted(len(self.variables), "variable")
         return f"Model({self.name!r}, {symbols}, {variables})"
+
+
+@dataclass(eq=False)
+class Instance(AtLength):
+    """A model at one length, made by ``model.at(n)``."""
+
+    model: Model
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate_instance(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """One run: ``values[name][i]``, ``attended[head][i]`` (-1: nothing visible), and the labels of the output."""
+
+    instance: Instance
+    values: dict[str, I64]
+    attended: dict[str, I64]
+
+    def label(self, i: int = -1) -> str:
+        """The output's label at a position.
+
+        Args:
+            i: 0 .. n-1, or -1 for the last.
+
+        Returns:
+            The label, as :meth:`restrict.model.variables.Output.label` gives it.
+        """
+        return self.instance.label(int(self.values[self.instance.model.output.variable][i]))
+
+    @property
+    def output(self) -> str | list[str]:
+        """The model's answer: a label, or one per position."""
+        if self.instance.model.output.position == "last":
+            return self.label()
+        return [self.label(i) for i in range(self.instance.n)]
+
+    def __str__(self) -> str:
+        model = self.instance.model
+        symbols = [*model.alphabet, *model.markers]
+        rows = [["position", *(str(i) for i in range(self.instance.n))]]
+        rows.append(["token", *(symbols[t] for t in self.values["token"])])
+        for variable in model.variables:
+            rows.append([variable.name, *(str(v) for v in self.values[variable.name])])
+            if isinstance(variable, Head):
+                rows.append(["  attends to", *("-" if j < 0 else str(j) for j in self.attended[variable.name])])
+        if model.output.position == "every":
+            rows.append(["output", *(self.label(i) for i in range(self.instance.n))])
+        width = max(len(row[0]) for row in rows)
+        table = columns([(row[0].ljust(width), *row[1:]) for row in rows], right=True)
+        return table + f"\noutput: {self.label()}".rstrip() * (model.output.position == "last")
 
 
 def _parsed(place: str, text: str, names: frozenset[str]) -> Formula:

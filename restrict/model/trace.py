@@ -5,24 +5,20 @@ pair otherwise."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError, quote
-from restrict.base.wording import columns
 from restrict.kernels.machine import BLOCK
 from restrict.kernels.scan import attend_table
 from restrict.model.expr import Expr
+from restrict.model.instance import AtLength
 from restrict.model.rules import Callback, evaluate, run_points, run_row
 from restrict.model.variables import Head, Map, Variable, mentions, rule_of
-
-if TYPE_CHECKING:
-    from restrict.model.instance import Instance
 
 TABLE = 4096
 """Combinations of a map's arguments that are tabulated, at most, where there are as many inputs."""
@@ -36,56 +32,7 @@ class Batch:
     attended: dict[str, I64]
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """One run: ``values[name][i]``, ``attended[head][i]`` (-1: nothing visible), and the labels of the output."""
-
-    instance: Instance
-    values: dict[str, I64]
-    attended: dict[str, I64]
-
-    def label(self, i: int = -1) -> str:
-        """The output's label at a position.
-
-        Args:
-            i: 0 .. n-1, or -1 for the last.
-
-        Returns:
-            The label, as :meth:`restrict.model.variables.Output.label` gives it.
-        """
-        return self.instance.label(int(self.values[self.instance.model.output.variable][i]))
-
-    @property
-    def output(self) -> str | list[str]:
-        """The model's answer: a label, or one per position."""
-        if self.instance.model.output.position == "last":
-            return self.label()
-        return [self.label(i) for i in range(self.instance.n)]
-
-    def __str__(self) -> str:
-        model = self.instance.model
-        symbols = [*model.alphabet, *model.markers]
-        rows = [["position", *(str(i) for i in range(self.instance.n))]]
-        rows.append(["token", *(symbols[t] for t in self.values["token"])])
-        for variable in model.variables:
-            rows.append([variable.name, *(str(v) for v in self.values[variable.name])])
-            if isinstance(variable, Head):
-                rows.append(["  attends to", *("-" if j < 0 else str(j) for j in self.attended[variable.name])])
-        if model.output.position == "every":
-            rows.append(["output", *(self.label(i) for i in range(self.instance.n))])
-        width = max(len(row[0]) for row in rows)
-        table = columns([(row[0].ljust(width), *row[1:]) for row in rows], right=True)
-        return table + f"\noutput: {self.label()}".rstrip() * (model.output.position == "last")
-
-
-def run(instance: Instance, word: Sequence[int]) -> Trace:
-    """Every variable at every position on a word of symbol indices, without markers; O(n^2) per head. ``UsageError``:
-    another length, or an index out of range."""
-    batch = run_batch(instance, np.asarray([word], dtype=np.int64).reshape(1, -1))
-    return Trace(instance, {k: v[0] for k, v in batch.values.items()}, {k: v[0] for k, v in batch.attended.items()})
-
-
-def tokens_of(instance: Instance, words: I64) -> I64:
+def tokens_of(instance: AtLength, words: I64) -> I64:
     """Token values (inputs, n), markers inserted, of words (inputs, n - markers) of symbol indices; ``UsageError``:
     another shape, or an index out of range."""
     unpinned = instance.unpinned
@@ -100,7 +47,7 @@ def tokens_of(instance: Instance, words: I64) -> I64:
     return tokens
 
 
-def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batch:
+def run_batch(instance: AtLength, words: I64, target: int | None = None) -> Batch:
     """All variables on all inputs, or those values of them that the output at one position may read. ``words``: int64,
     shape (inputs, n - markers), symbol indices. ``target``: 0 .. n-1: what the output there cannot read is left at 0,
     and a variable that nothing reads any more is dropped; ``None``: everything is run and kept. Result: the values and
@@ -122,14 +69,14 @@ def run_batch(instance: Instance, words: I64, target: int | None = None) -> Batc
     return batch
 
 
-def _reads(instance: Instance, variable: Variable) -> tuple[str, ...]:
+def _reads(instance: AtLength, variable: Variable) -> tuple[str, ...]:
     """The variables that a variable reads."""
     if not isinstance(variable, Head):
         return variable.args
     return tuple(name for name in (variable.value, instance.query(variable), instance.key(variable)) if name)
 
 
-def run_variable(instance: Instance, variable: Variable, batch: Batch, places: I64) -> None:
+def run_variable(instance: AtLength, variable: Variable, batch: Batch, places: I64) -> None:
     """One variable at some positions, from the values of those before it; added to the batch."""
     if isinstance(variable, Head):
         _run_head(instance, variable, batch, places)
@@ -137,7 +84,7 @@ def run_variable(instance: Instance, variable: Variable, batch: Batch, places: I
         batch.values[variable.name] = _run_map(instance, variable, batch, places)
 
 
-def read_at(instance: Instance, target: int | None) -> dict[str, I64]:
+def read_at(instance: AtLength, target: int | None) -> dict[str, I64]:
     """The ascending int64 positions at which the output at ``target`` (``None``: every position of every variable) may
     read each variable; what is seen is counted, whatever the scores are."""
     names = ["token", "position", *(v.name for v in instance.model.variables)]
@@ -160,7 +107,7 @@ def read_at(instance: Instance, target: int | None) -> dict[str, I64]:
     return {name: np.flatnonzero(mask) for name, mask in wanted.items()}
 
 
-def _run_map(instance: Instance, variable: Map, batch: Batch, places: I64) -> I64:
+def _run_map(instance: AtLength, variable: Map, batch: Batch, places: I64) -> I64:
     shape = batch.values["token"].shape
     rule = rule_of(variable)
     out = _by_positions(shape, 0)
@@ -188,7 +135,7 @@ def _by_positions(shape: tuple[int, ...], value: int) -> I64:
     return np.full(shape[::-1], value, dtype=np.int64).T if value else np.zeros(shape[::-1], dtype=np.int64).T
 
 
-def _run_head(instance: Instance, head: Head, batch: Batch, places: I64) -> None:
+def _run_head(instance: AtLength, head: Head, batch: Batch, places: I64) -> None:
     shape = batch.values["token"].shape
     value, attended = _by_positions(shape, head.default), _by_positions(shape, -1)
     query, key = instance.query(head), instance.key(head)
@@ -212,7 +159,7 @@ def _run_head(instance: Instance, head: Head, batch: Batch, places: I64) -> None
 class _Scores:
     """The scores of a head. Folding and compiling an expression for a row is worth it only for a long one."""
 
-    def __init__(self, instance: Instance, head: Head) -> None:
+    def __init__(self, instance: AtLength, head: Head) -> None:
         self.instance, self.head, self.rows = instance, head, dict[tuple[int, int], Expr]()
         self.shared = instance.shared_code(head)
 

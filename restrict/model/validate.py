@@ -6,7 +6,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,20 +15,29 @@ from restrict.base.files import naming
 from restrict.checker.rules import RESERVED
 from restrict.model.expr import Interval, bind
 from restrict.model.graph import cycle, program_graph
+from restrict.model.instance import AtLength
 from restrict.model.interval import interval
 from restrict.model.rules import Dot, Formula, Rule, Table, evaluate, expression
-from restrict.model.variables import BUILT_IN, MASKS, MAX_N, Head, Map, Size, at_length, holds, mentions, references
-
-if TYPE_CHECKING:
-    from restrict.model.instance import Instance
-    from restrict.model.program import Model
+from restrict.model.variables import (
+    BUILT_IN,
+    MASKS,
+    MAX_N,
+    Head,
+    Listing,
+    Map,
+    Size,
+    at_length,
+    holds,
+    mentions,
+    references,
+)
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _DOMAIN_CHECK_LIMIT = 2**24
 _CHUNK = 2**16
 
 
-def place_of(model: Model, name: str) -> str:
+def place_of(model: Listing, name: str) -> str:
     """The place of a variable in the file, for messages. Gives for example ``variables[3] 'out'``."""
     at = [v.name for v in model.variables].index(name)
     return f"variables[{at}] {name!r}"
@@ -38,7 +46,7 @@ def place_of(model: Model, name: str) -> str:
 # ---------------------------------------------------------------- the program
 
 
-def validate_model(model: Model) -> None:
+def validate_model(model: Listing) -> None:
     """Check everything that does not depend on ``n``."""
     _check_symbols(model)
     known = {v.name: at for at, v in enumerate(model.variables)}
@@ -87,7 +95,7 @@ def check_symbol(symbol: object, place: str) -> None:
         raise ModelError(f"{place}: the symbol '*' means a free position; write the symbol itself as {STAR}")
 
 
-def _check_symbols(model: Model) -> None:
+def _check_symbols(model: Listing) -> None:
     if not 1 <= len(model.name) <= 200 or has_control(model.name):
         raise ModelError(f"name: {quote(model.name)} is not a name of 1 to 200 characters without control characters")
     if not 1 <= len(model.alphabet) <= 65536:
@@ -101,7 +109,7 @@ def _check_symbols(model: Model) -> None:
         seen.add(symbol)
 
 
-def _check_names(model: Model, known: Mapping[str, int]) -> None:
+def _check_names(model: Listing, known: Mapping[str, int]) -> None:
     first: dict[str, int] = {}
     for at, variable in enumerate(model.variables):
         place = f"variables[{at}]"
@@ -122,12 +130,12 @@ def _check_names(model: Model, known: Mapping[str, int]) -> None:
                 )
 
 
-def _known(model: Model, at: int) -> str:
+def _known(model: Listing, at: int) -> str:
     names = [*BUILT_IN, *(v.name for v in model.variables[:at])]
     return ", ".join(names) if len(names) <= 8 else ", ".join(names[:8]) + ", ..."
 
 
-def _check_cycles(model: Model, known: Mapping[str, int]) -> None:
+def _check_cycles(model: Listing, known: Mapping[str, int]) -> None:
     """Name a cycle, if there is one; a reference that is merely out of order is reported later."""
     if all(known[name] < at for at, v in enumerate(model.variables) for _, name in references(v) if name in known):
         return
@@ -188,7 +196,7 @@ def _check_map(variable: Map, place: str) -> None:
         _check_axes(variable.map, frozenset({"i", *variable.args}), f"{place}.map")
 
 
-def _check_output(model: Model, known: Mapping[str, int]) -> None:
+def _check_output(model: Listing, known: Mapping[str, int]) -> None:
     output = model.output
     if output.variable not in known and output.variable not in BUILT_IN:
         raise ModelError(f"output.variable: unknown variable {quote(output.variable)}")
@@ -212,7 +220,7 @@ def _near_lengths(when: Formula, n: int, least: int) -> str:
     return f"; it is at n = {near}" if near else ""
 
 
-def validate_instance(instance: Instance) -> None:
+def validate_instance(instance: AtLength) -> None:
     """Check everything that depends on ``n``, and fill ``instance.domains``. Cost linear in the program, plus the
     enumeration of maps whose interval is not enough."""
     model, n = instance.model, instance.n
@@ -249,7 +257,7 @@ def _size(size: Size | str | None, n: int, place: str) -> int:
     return value
 
 
-def _head_domain(instance: Instance, head: Head, place: str) -> int:
+def _head_domain(instance: AtLength, head: Head, place: str) -> int:
     least = instance.domains[head.value]
     size = least if head.domain is None else _size(head.domain, instance.n, f"{place}: domain")
     if size < least:
@@ -259,12 +267,12 @@ def _head_domain(instance: Instance, head: Head, place: str) -> int:
     return size
 
 
-def _ranges(instance: Instance, named: Mapping[str, str | None]) -> dict[str, Interval]:
+def _ranges(instance: AtLength, named: Mapping[str, str | None]) -> dict[str, Interval]:
     ranges = {"n": (instance.n, instance.n), "i": (0, instance.n - 1), "j": (0, instance.n - 1)}
     return ranges | {letter: (0, instance.domains[name] - 1) for letter, name in named.items() if name is not None}
 
 
-def _check_shape(instance: Instance, tensor: Table, named: Mapping[str, str | None], place: str) -> None:
+def _check_shape(instance: AtLength, tensor: Table, named: Mapping[str, str | None], place: str) -> None:
     for axis, size in zip(tensor.axes, tensor.values.shape, strict=True):
         if axis in ("i", "j") and size < instance.n:
             raise ModelError(
@@ -278,7 +286,7 @@ def _check_shape(instance: Instance, tensor: Table, named: Mapping[str, str | No
             )
 
 
-def _check_score(instance: Instance, head: Head, place: str) -> None:
+def _check_score(instance: AtLength, head: Head, place: str) -> None:
     rule = head.score
     named = {"q": head.query, "k": head.key}
     if isinstance(rule, Formula):
@@ -292,7 +300,7 @@ def _interval(rule: Formula, ranges: Mapping[str, Interval], place: str) -> Inte
         return interval(rule.expr, ranges)
 
 
-def _check_map_values(instance: Instance, variable: Map, place: str) -> None:
+def _check_map_values(instance: AtLength, variable: Map, place: str) -> None:
     rule, size = variable.map, instance.domains[variable.name]
     named = {a: a for a in variable.args}
     if isinstance(rule, Table):
@@ -311,7 +319,7 @@ def _table_bounds(rule: Table, n: int) -> Interval:
     return int(used.min()), int(used.max())
 
 
-def _enumerate(instance: Instance, variable: Map, place: str) -> None:
+def _enumerate(instance: AtLength, variable: Map, place: str) -> None:
     """Try every combination of a map whose interval does not fit its domain."""
     rule, size, args = variable.map, instance.domains[variable.name], list(variable.args)
     assert isinstance(rule, Rule)
@@ -342,7 +350,7 @@ def _map_at(rule: Rule, n: int, points: Mapping[str, I64], total: int) -> I64:
     return evaluate(expr, {a: np.ascontiguousarray(p, dtype=np.int64) for a, p in points.items()}, total)
 
 
-def _check_labels(instance: Instance) -> None:
+def _check_labels(instance: AtLength) -> None:
     output, size = instance.model.output, instance.domains[instance.model.output.variable]
     for value in sorted(output.accept or ()):
         if not 0 <= value < size:

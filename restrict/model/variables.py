@@ -83,6 +83,27 @@ class Output:
         return self.labels[value] if self.labels is not None else str(value)
 
 
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """What a program says, and what its rules are read from: a :class:`~restrict.model.program.Model` without methods.
+
+    It stands below evaluation and validation, and the model above them, since a model makes instances and runs them.
+    """
+
+    name: str
+    alphabet: tuple[str, ...]
+    variables: tuple[Variable, ...]
+    output: Output
+    start_marker: str | None = None
+    end_marker: str | None = None
+    when: Formula | str | None = None
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The start and end markers that the model has, in this order."""
+        return tuple(m for m in (self.start_marker, self.end_marker) if m is not None)
+
+
 def rule_of(variable: Variable) -> Rule:
     """The rule of a model's variable: a map's map, a head's score."""
     rule = variable.score if isinstance(variable, Head) else variable.map

@@ -77,7 +77,7 @@ class _Avoid:
     boxes: int
 
     def allows(self, state: ForcingState, i: int, symbol: int) -> bool:
-        """Whether position ``i`` may be fixed."""
+        """Whether position ``i`` may be fixed, since no box uses it."""
         return i not in self.used
 
     def accepts(self, fixed: Mapping[int, int]) -> bool:

@@ -278,7 +278,7 @@ class _Encoder:
         return (u,) if j == i and head.value == self.instance.query(head) else self.known.values(head.value, j)
 
     def _wins(self, head: Head, i: int, u: int, j: int, w: int, unless: tuple[int, ...]) -> None:
-        """Where the pair wins (``unless`` is false), the head has the value of ``j``."""
+        """Add that the head has the value of ``j`` where the pair wins (``unless`` is false)."""
         out, results = self.node(head.name, i), self._results(head, i, u, j, w)
         if len(results) == 1:
             self.add(*unless, out[results[0]])

@@ -156,7 +156,7 @@ class _Approaching:
         return len(self.oracle.inputs) if self.best is None else len(self.best)
 
     def run(self, task: Task) -> None:
-        """Until the bounds meet, or :class:`OutOfTime` is raised."""
+        """Improve the bounds until they meet, or :class:`OutOfTime` is raised."""
         while self.best is None or self.lower < self.upper:
             problem = min(self.problems.values(), key=lambda p: p.lower)
             h = problem.hit()
@@ -167,7 +167,7 @@ class _Approaching:
             task.tell(f"exact: at least {min(self.lower, self.upper)}", self.upper)
 
     def offer(self, problem: Problem, rho: Cube) -> None:
-        """A restriction that forces a label: an upper bound, and a cube for all other labels."""
+        """Take a restriction that forces a label: an upper bound, and a cube for all other labels."""
         if self.best is None or len(rho) < len(self.best):
             self.best = rho
         for other in self.problems.values():
@@ -226,7 +226,7 @@ def exact(
 
 
 def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exact:
-    """The bounds, before the restriction is tried."""
+    """The optimum or its bounds; :func:`exact` tries the restriction then."""
     if c > 0:
         try:
             return _by_table(task, c)

@@ -152,7 +152,7 @@ class _Question:
         return sum(self.weights.get(i, 1) for i in cube)
 
     def order(self, cube: Collection[int]) -> list[int]:
-        """Heaviest first, at random among equals."""
+        """Positions of a cube, heaviest first, at random among equals."""
         shuffled = [int(i) for i in self.rng.permutation(sorted(cube))]
         return sorted(shuffled, key=lambda i: -self.weights.get(i, 1))
 
@@ -273,7 +273,7 @@ def _one(question: _Question, exact: bool) -> Explanation:
 
 
 def _by_sat(question: _Question, found: Minimum, exact: bool) -> Explanation:
-    """What SAT makes of what the runs found: a minimum one, or one from which it can leave nothing out."""
+    """The explanation that SAT makes of what the runs found: minimum, or one from which it can leave nothing out."""
     if exact and found.by_sat:
         return question.result(found.by_sat[0], None, found.lower)
     oracle = _oracle(question, exact)

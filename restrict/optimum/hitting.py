@@ -37,14 +37,14 @@ class Problem:
         return [a for a in self.symbols[i] if a != symbol]
 
     def add(self, cube: Cube) -> None:
-        """The restriction must conflict with this cube."""
+        """Demand that the restriction conflicts with a cube."""
         self.cubes.append(cube)
         self.solver.add_clause([self.element[i, b] for i, a in cube.items() for b in self.opposing(i, a)])
         if not cube:
             self.lower = len(self.inputs) + 1
 
     def block(self, h: Cube) -> None:
-        """No more hitting set that contains this one."""
+        """Rule out every hitting set that contains ``h``."""
         self.solver.add_clause([-self.element[i, a] for i, a in h.items()])
 
     def hit(self, most: int | None = None, budget: Budget | None = None) -> Cube | None:

@@ -262,7 +262,7 @@ class _Proving:
         return confirmed is not None
 
     def _ruled_out(self) -> int:
-        """No fewer positions than this force the output."""
+        """A number such that no fewer positions force the output."""
         labels = self._labels()
         return min((self.proved.get(label, -1) + 1 for label in labels), default=0)
 

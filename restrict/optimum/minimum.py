@@ -210,7 +210,7 @@ class _Closing:
         self.reserve, self.patient = blocks.left // OPTIONS.reserve, blocks.last == NEVER_SPENT
 
     def take(self, cube: Cube, proof: Certificate | None = None) -> None:
-        """This explains: as long as none is lighter, it is the answer."""
+        """Take a set that explains: as long as none is lighter, it is the answer."""
         self.known, self.goal, self.proof = cube, self.hitter.weight(cube), proof
 
     def run(self, read: Mapping[int, int], rounds: int) -> Minimum:

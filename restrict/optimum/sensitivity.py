@@ -176,7 +176,7 @@ def _checked(flips: Flips, changes: Cube) -> Block:
 
 
 def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
-    """Greedily, smallest first, until no block is left."""
+    """Disjoint blocks by SAT, greedily, smallest first, until none is left."""
     other = oracle.other[label]
     if not oracle.inputs or len(oracle.other) == 1:
         return

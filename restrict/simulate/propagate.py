@@ -78,7 +78,8 @@ def embedded(model: SoftModel, n: int, unit: float) -> Bounded:
 
 
 def gamma(k: int, unit: float) -> float:
-    """A sum of rounded products, with the rounding of the weights to the type and a few operations more."""
+    """A bound on the relative error of a sum of rounded products, with the rounding of the weights to the type and a
+    few operations more."""
     share = (k + 8) * unit
     return share / (1 - share) if share < 1 else math.inf
 

@@ -38,7 +38,7 @@ MAX_ENTRIES = 2**26
 
 
 @dataclass(frozen=True)
-class Block:
+class StreamBlock:
     """Dimensions ``start .. start + size - 1``, final at the input of layer ``time``."""
 
     start: int
@@ -58,7 +58,7 @@ class HeadRows:
     query: Sequence[Affine]
     key: Sequence[Affine]
     value: Sequence[Affine]
-    target: Block
+    target: StreamBlock
     mask: Mask
     scale: Term
 
@@ -90,10 +90,10 @@ class Stream:
         self._terms: dict[str, int] = {}
         self._layers: list[_Layer] = []
 
-    def block(self, size: int, time: int) -> Block:
-        """New dimensions."""
+    def block(self, size: int, time: int) -> StreamBlock:
+        """Take ``size`` new dimensions of the stream, final at the input of layer ``time``."""
         self.width += size
-        return Block(self.width - size, size, time)
+        return StreamBlock(self.width - size, size, time)
 
     def term(self, text: str) -> int:
         """The dimension that holds a term (docs/soft-format.md), there from the start; equal texts share one."""

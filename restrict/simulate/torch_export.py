@@ -177,7 +177,7 @@ def _classes() -> Any:
 
     base: Any = nn.Module
 
-    class Head(base):
+    class ExportedHead(base):
         """Standard attention: softmax of scaled dot products; 0 where the mask leaves nothing."""
 
         def __init__(self, arrays: Arrays, place: str, mask: Mask, n: int) -> None:
@@ -199,7 +199,7 @@ def _classes() -> Any:
         def __init__(self, arrays: Arrays, place: str, shape: dict[str, Any], n: int) -> None:
             super().__init__()
             masks = enumerate(shape["masks"])
-            self.heads = nn.ModuleList(Head(arrays, f"{place}.heads.{h}", mask, n) for h, mask in masks)
+            self.heads = nn.ModuleList(ExportedHead(arrays, f"{place}.heads.{h}", mask, n) for h, mask in masks)
             self.bias = nn.Parameter(torch.zeros(arrays[f"{place}.bias"].shape))
             self.network = bool(shape["network"])
             if self.network:

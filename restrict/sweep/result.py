@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from restrict.base.errors import UsageError
 from restrict.base.groups import Group, Row, axes_of, grouped
-from restrict.base.htmltable import Table
+from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Record
 from restrict.base.wording import counted
 from restrict.sweep.run import Engine, Rechecked, Step, recheck_rows, run_items
@@ -138,13 +138,13 @@ class SweepResult(Record):
     def __repr__(self) -> str:
         return f"SweepResult({str(self.path)!r}, {counted(len(self.rows), 'row')}, {self.failed} with an error)"
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows: the rows, with what differs among them."""
         axes = self.axes or ("model", "n")
         shown = [name for name in SHOWN if any(row.get(name) is not None for row in self.rows)]
         title = f"sweep: {self.path.name}: {counted(len(self.rows), 'row')}, {self.failed} with an error"
         rows = [[_cell(row.get(name)) for name in (*axes, *shown)] for row in self.rows]
-        return Table(title, rows, (*axes, *shown))
+        return ShownTable(title, rows, (*axes, *shown))
 
 
 def load_sweep(path: str | Path) -> SweepResult:

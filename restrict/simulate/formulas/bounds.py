@@ -46,7 +46,7 @@ class Bound:
         return self._odds(n, unit) if n > 1 else 0.0
 
     def _odds(self, n: int, unit: float) -> float:
-        """The odds, for at least two positions."""
+        """A certified bound on the odds against the winner, for at least two positions."""
         raise NotImplementedError
 
     def everywhere(self) -> float:
@@ -178,7 +178,7 @@ class Threshold(Bound):
     base: int = 6
 
     def odds(self, n: int, unit: float) -> float:
-        """Infinite where sums of integers are not exact."""
+        """The odds against the winner; infinite where sums of integers are not exact."""
         return math.inf if unit * self.size * n > 2.0**-4 else super().odds(n, unit)
 
     def _odds(self, n: int, unit: float) -> float:
@@ -232,11 +232,12 @@ class Lookup(Bound):
 
     @property
     def of_number(self) -> bool:
-        """Whether a number is read."""
+        """Whether the head reads a number, not a truth value."""
         return self.weight > 0
 
     def _odds(self, n: int, unit: float) -> float:
-        """Both sides; where a number is read, ``A``."""
+        """The odds against the winner on both sides; for a number in their place how far it moves, ``A`` of the
+        class."""
         falls = lookup_falls(self.gap, n, unit)
         if falls is None:
             return math.inf

@@ -1,7 +1,7 @@
 """The error budget of a compiled formula: every head, what it serves, and how far its result can be from the truth. The
 budget holds when every deviation is below 1/4; then all Booleans are rounded to their truth values, and the model
 computes the formula exactly. In exact arithmetic that is so at every length. In float64 and float32 it is so up to a
-length that :meth:`Budget.safe_length` computes; beyond it the result may be wrong, and nothing is claimed."""
+length that :meth:`HeadBudget.safe_length` computes; beyond it the result may be wrong, and nothing is claimed."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +30,7 @@ class HeadRecord:
 
 
 @dataclass(frozen=True)
-class Budget:
+class HeadBudget:
     """All heads of a model, and the theorem that says how it was made."""
 
     theorem: str

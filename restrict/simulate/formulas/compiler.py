@@ -14,14 +14,14 @@ psi holds anywhere in view, with ``1/tau = O(log n)`` where the paper's since ha
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from restrict.logic.counting import Inequality, Predicate
+from restrict.logic.counting import Inequality, NumericalPredicate
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SINCE, SYMBOL, Node
 from restrict.logic.parser import read_over
 from restrict.logic.printer import shortened
 from restrict.simulate.floating import UNITS, with_lengths
 from restrict.simulate.formulas import counting, gates
-from restrict.simulate.formulas.budget import Budget, HeadRecord
+from restrict.simulate.formulas.budget import HeadBudget, HeadRecord
 from restrict.simulate.formulas.network import Network, Value
 from restrict.simulate.formulas.patterns import How, Patterns, Result
 from restrict.simulate.formulas.theorems import theorem
@@ -37,7 +37,7 @@ class Compiled:
 
     formula: Formula
     model: SoftModel
-    budget: Budget
+    budget: HeadBudget
     values: tuple[Value, ...]
 
 
@@ -73,7 +73,7 @@ def compile_soft(
     reason = theorem(formula, how, decoder)
     lowering = _Lowering(formula, Patterns(Network(symbols), how, decoder))
     values = lowering.values()
-    budget = Budget(reason, tuple(lowering.records), lowering.network.depth)
+    budget = HeadBudget(reason, tuple(lowering.records), lowering.network.depth)
     name = name or shortened(formula, 100)
     model = lowering.network.model(name, f"compiled from temporal logic: {reason}", values[-1], at)
     certified = {kind: budget.safe_length(kind) for kind in UNITS}
@@ -123,7 +123,7 @@ class _Lowering:
             return gates.operation(self.network, op, args)
         if isinstance(node.detail, Inequality):
             return counting.inequality(self.patterns, self.record, node.detail, args)
-        if isinstance(node.detail, Predicate):
+        if isinstance(node.detail, NumericalPredicate):
             return counting.predicate(self.patterns, self.record, node.detail, args)
         if op in PAST or op == "first":
             return self.temporal(op, args, "past")

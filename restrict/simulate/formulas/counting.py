@@ -18,7 +18,7 @@ The paper adds unbounded counts in a ReLU network; the threshold is ours, since 
 from collections.abc import Callable
 from fractions import Fraction
 
-from restrict.logic.counting import Inequality, Predicate, parsed, truths
+from restrict.logic.counting import Inequality, NumericalPredicate, parsed, truths
 from restrict.simulate.formulas import gates
 from restrict.simulate.formulas.network import Value
 from restrict.simulate.formulas.patterns import Patterns, Result
@@ -30,7 +30,7 @@ Record = Callable[[Result], Value]
 MASKS: dict[str, Mask] = {"past": "past", "future": "future", "all": "none"}
 
 
-def predicate(patterns: Patterns, record: Record, detail: Predicate, args: list[Value]) -> Value:
+def predicate(patterns: Patterns, record: Record, detail: NumericalPredicate, args: list[Value]) -> Value:
     """The truth of a numerical predicate at every position; ``args``: the formula counted, or nothing for positions."""
     network = patterns.network
     if not detail.direction:

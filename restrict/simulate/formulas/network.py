@@ -46,7 +46,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Attention:
+class PlannedHead:
     """A head before it is written: ``scale * sum of query_r(i) key_r(j)`` are its scores."""
 
     query: tuple[Value, ...]
@@ -57,7 +57,7 @@ class Attention:
 
     @property
     def time(self) -> int:
-        """When all that it reads is ready."""
+        """The time at which all that the head reads is ready."""
         return max(v.time for v in (*self.query, *self.key, self.value))
 
 
@@ -82,7 +82,7 @@ class Network:
         """The coordinate of a position embedding, a term in ``i`` and ``n`` (docs/soft-format.md), ready at time 0."""
         return Value(((self.stream.term(text), 1.0),))
 
-    def attend(self, head: Attention) -> Value:
+    def attend(self, head: PlannedHead) -> Value:
         """A head's result, in a coordinate of its own; the place of the head is in ``places``."""
         if head not in self._made:
             number = (head.time + 1) // 2

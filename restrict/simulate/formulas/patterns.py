@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 
 from restrict.simulate.formulas.bounds import Bound, Exists, Lookup, Nearest, Neighbour, Threshold
 from restrict.simulate.formulas.gates import TRUE
-from restrict.simulate.formulas.network import Attention, Network, Value
+from restrict.simulate.formulas.network import Network, PlannedHead, Value
 from restrict.soft.models.model import Mask
 
 How = Literal["temperature", "positions"]
@@ -61,17 +61,17 @@ class Patterns:
 
     @property
     def sharp(self) -> bool:
-        """Whether the scales do it, not the embeddings."""
+        """Whether the scales make heads sharp, not the embeddings."""
         return self.how == "temperature"
 
     def _head(
         self, query: list[Value], key: list[Value], value: Value, mask: Mask, scale: str, name: str, bound: Bound
     ) -> Result:
         scale = scale if self.sharp else "1"
-        return Result(self.network.attend(Attention(tuple(query), tuple(key), value, mask, scale)), name, bound)
+        return Result(self.network.attend(PlannedHead(tuple(query), tuple(key), value, mask, scale)), name, bound)
 
     def _tie(self, mask: Mask) -> Value:
-        """What grows towards the query."""
+        """A value that grows towards the query, by which ties are broken."""
         if self.sharp and self.decoder:
             return self.network.term("1/(i+1)") * -1
         return self.network.term("i/n" if self.sharp else "i") * (-1 if mask == "future" else 1)
@@ -109,7 +109,7 @@ class Patterns:
 
     def average(self, value: Value, mask: Mask) -> Result:
         """The mean over what is visible. ``mask``: ``past``, ``future`` or ``none``. Result: the head; it is exact."""
-        head = Attention((Value(),), (Value(),), value, mask, "1")
+        head = PlannedHead((Value(),), (Value(),), value, mask, "1")
         return Result(self.network.attend(head), "average", None)
 
     def threshold(self, number: Value, mask: Mask, size: float, per: Fraction) -> Result:

@@ -1,7 +1,7 @@
 """Which theorem of Yang, Strobl, Chiang & Angluin (2024) a compilation follows, and where there is no theorem."""
 
 from restrict.base.errors import UsageError, quote
-from restrict.logic.counting import Predicate, parsed
+from restrict.logic.counting import NumericalPredicate, parsed
 from restrict.logic.formula import Formula
 from restrict.logic.fragments import Fragment, fragment
 from restrict.simulate.formulas.patterns import HOWS, How
@@ -53,7 +53,7 @@ def _check_decoder(formula: Formula, found: Fragment, name: str) -> None:
             f"about the past operators); compile without `decoder` ({ENCODER[found.name]})"
         )
     for node in formula.nodes:
-        if isinstance(node.detail, Predicate) and "n" in parsed(node.detail.text).names:
+        if isinstance(node.detail, NumericalPredicate) and "n" in parsed(node.detail.text).names:
             raise UsageError(
                 f"the predicate {quote(node.detail.text)} mentions the length, which a decoder's position embeddings "
                 f"may not depend on; compile without `decoder` ({ENCODER[found.name]})"

@@ -16,14 +16,14 @@ DTYPES: dict[str, type] = {"float64": np.float64, "float32": np.float32}
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFormula:
     """On some words of one length: how many of them have a wrong answer, and the largest deviation of a Boolean."""
 
     wrong: Bools
     deviation: float
 
 
-def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
+def measure(compiled: Compiled, words: I64, kind: str = "float64") -> MeasuredFormula:
     """Run the model. ``words``: int64, shape (count, n): symbol indices. ``kind``: ``"float64"`` or ``"float32"``.
     Result: which words have a wrong value of the formula at some position (shape (count,)), and the largest distance of
     any head's Boolean from 0 or 1 before it is rounded (measured)."""
@@ -36,7 +36,7 @@ def measure(compiled: Compiled, words: I64, kind: str = "float64") -> Measured:
         if record.bound is not None and not record.bound.of_number:
             raw = x[..., record.coordinate].astype(np.float64)
             deviation = max(deviation, float(np.minimum(np.abs(raw), np.abs(1 - raw)).max()))
-    return Measured(np.asarray(wrong), deviation)
+    return MeasuredFormula(np.asarray(wrong), deviation)
 
 
 def read(value: Value, x: npt.NDArray[np.floating]) -> F64:

@@ -17,8 +17,9 @@ the only winner, at ``1/tau = O(n)``. Where they cannot (the value read is the k
 position only), no term is needed and ``1/tau = O(log n)``. A score that grows with ``j`` is such a term already.
 This distinction is our own; the paper breaks ties always.
 
-Invariant: :class:`Compiled` holds at ``n``; where ``every_length`` is set, the same model is right at every length at
-which the program is defined (its classes of positions are then complete: :func:`restrict.simulate.ours.atoms.reach`).
+Invariant: :class:`CompiledProgram` holds at ``n``; where ``every_length`` is set, the same model is right at every
+length at which the program is defined (its classes of positions are then complete:
+:func:`restrict.simulate.ours.atoms.reach`).
 """
 
 import itertools
@@ -39,9 +40,9 @@ from restrict.model.variables import Head, Map, rule_of
 from restrict.simulate.floating import UNITS, check_epsilon
 from restrict.simulate.lemmas_6_to_9 import tied_rate
 from restrict.simulate.ours.atoms import MOST_LENGTHS, Classes, atoms_of, classes_of, reach
-from restrict.simulate.ours.report import Compiled, HeadReport
+from restrict.simulate.ours.report import CompiledProgram, HeadReport
 from restrict.simulate.ours.rounding import safe_length
-from restrict.simulate.stream import Affine, Block, HeadRows, Stream, Unit
+from restrict.simulate.stream import Affine, HeadRows, Stream, StreamBlock, Unit
 from restrict.soft.models.terms import Term, up
 
 MAX_UNITS = 2**14
@@ -53,7 +54,7 @@ Features = tuple[list[int | None], int]
 """Dimensions, ``None`` where a constant 1 takes their place, and when they are there."""
 
 
-def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> Compiled:
+def compile_program(model: Model, n: int, epsilon: Fraction = Fraction(1, 5)) -> CompiledProgram:
     """A hard-attention program as a softmax transformer, right at length ``n`` on every word. ``n``: the length,
     markers included. ``epsilon``: every head's read is to be within this of the hard one, in (0, 1/4]; what is left to
     1/4 is room for rounding. Result: the model with its certified errors, each at most ``epsilon``."""
@@ -68,8 +69,8 @@ class _Compiler:
     model: Model
     n: int
     epsilon: Fraction
-    blocks: dict[str, Block] = field(default_factory=dict)
-    pairs: dict[tuple[tuple[str, ...], str], Block] = field(default_factory=dict)
+    blocks: dict[str, StreamBlock] = field(default_factory=dict)
+    pairs: dict[tuple[tuple[str, ...], str], StreamBlock] = field(default_factory=dict)
     heads: list[HeadReport] = field(default_factory=list)
     defined: dict[int, bool] = field(default_factory=dict)
     every_length: bool = True
@@ -81,7 +82,7 @@ class _Compiler:
         sizes = [v.domain for v in self.model.variables if isinstance(v.domain, Formula)]
         self.every_length = not any("n" in size.mentions for size in sizes)
 
-    def result(self) -> Compiled:
+    def result(self) -> CompiledProgram:
         for variable in self.model.variables:
             try:
                 self._head(variable) if isinstance(variable, Head) else self._map(variable)
@@ -95,7 +96,7 @@ class _Compiler:
         said, out = f"within {self.epsilon} before rounding, at {lengths}", self.model.output
         accept = (1,) if out.accept is not None else ()
         soft = self.stream.build(name, said, rows, labels, out.position, "softmax", accept)
-        found = Compiled(
+        found = CompiledProgram(
             self.model, soft, self.n, self.epsilon, tuple(self.heads), dict(self.blocks), self.every_length
         )
         return replace(found, soft=replace(soft, certified={kind: safe_length(found, kind) for kind in UNITS}))
@@ -137,7 +138,7 @@ class _Compiler:
         self.every_length &= found.every_length
         return found
 
-    def _block(self, variable: str) -> Block:
+    def _block(self, variable: str) -> StreamBlock:
         """The one-hot block of a variable; that of the position is made on demand, for one length."""
         if variable not in self.blocks:
             self.every_length = False
@@ -321,8 +322,8 @@ class _Compiler:
         self.heads.append(HeadReport(head.name, time, kind, scale, raw, int(ranks.max())))
         self._round(head, time, raw)
 
-    def _round(self, head: Head, time: int, raw: Block) -> None:
-        """Lemma 9, and the default where nothing is visible: one minus the sum of the rounded entries."""
+    def _round(self, head: Head, time: int, raw: StreamBlock) -> None:
+        """The entries read, rounded by Lemma 9, and the default where nothing is visible: one minus their sum."""
         target = self.stream.block(self.instance.domains[head.name], time + 1)
         default = target[head.default] if head.mask.startswith("strict") else None
         if default is not None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, all_words
 from restrict.model.trace import Batch, run_batch
-from restrict.simulate.ours.report import Compiled
+from restrict.simulate.ours.report import CompiledProgram
 from restrict.soft.models.evaluate import Real, activations, labels
 from restrict.soft.models.model import SoftModel
 
@@ -41,7 +41,7 @@ def affordable(samples: int, n: int, heads: int) -> int:
     return min(samples, max(WORK // cost, int(cost <= ONE_WORD)))
 
 
-def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
+def words_of(compiled: CompiledProgram, samples: int = 200, seed: int = 0) -> tuple[I64, bool]:
     """Words to try, symbol indices (words, symbols), and whether these are all: else ``samples`` random ones, some
     nearly constant; fewer, down to none, where the length makes them costly."""
     symbols, length = len(compiled.program.alphabet), len(compiled.program.at(compiled.n).unpinned)
@@ -58,7 +58,7 @@ def words_of(compiled: Compiled, samples: int = 200, seed: int = 0) -> tuple[I64
 
 
 def measure(
-    compiled: Compiled, words: I64, exhaustive: bool, *, dtype: type = np.float64, soft: SoftModel | None = None
+    compiled: CompiledProgram, words: I64, exhaustive: bool, *, dtype: type = np.float64, soft: SoftModel | None = None
 ) -> Measured:
     """The largest deviations, and how many words get a wrong label somewhere, by running both models on ``words``,
     symbol indices without markers; ``exhaustive``: these are all, for the record. ``dtype``: ``np.float64`` or
@@ -75,7 +75,7 @@ def measure(
     return Measured(tuple(errors.tolist()), len(words), exhaustive, wrong)
 
 
-def _deviations(compiled: Compiled, hard: Batch, x: Real) -> Real:
+def _deviations(compiled: CompiledProgram, hard: Batch, x: Real) -> Real:
     found = []
     for head in compiled.heads:
         raw = x[..., head.raw.start : head.raw.start + head.raw.size].astype(np.float64)
@@ -85,7 +85,7 @@ def _deviations(compiled: Compiled, hard: Batch, x: Real) -> Real:
     return np.array(found)
 
 
-def _wrong(compiled: Compiled, model: SoftModel, hard: Batch, x: Real) -> int:
+def _wrong(compiled: CompiledProgram, model: SoftModel, hard: Batch, x: Real) -> int:
     out = compiled.program.output
     at = slice(None) if out.position == "every" else slice(-1, None)
     logits = x[:, at] @ model.output.unembed.T.astype(x.dtype) + model.output.bias.astype(x.dtype)

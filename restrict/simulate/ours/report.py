@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from restrict.model.program import Model
 from restrict.simulate.lemmas_6_to_9 import gap_error, tied_error
-from restrict.simulate.stream import Block
+from restrict.simulate.stream import StreamBlock
 from restrict.soft.models.model import SoftModel
 from restrict.soft.models.terms import Term
 
@@ -20,7 +20,7 @@ class HeadReport:
     layer: int
     ties: str
     scale: Term
-    raw: Block
+    raw: StreamBlock
     top: int
 
     def error(self, n: int, unit: float = 0.0) -> float:
@@ -31,7 +31,7 @@ class HeadReport:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledProgram:
     """A softmax model that computes a hard-attention program, with what is known about it."""
 
     program: Model
@@ -39,7 +39,7 @@ class Compiled:
     n: int
     epsilon: Fraction
     heads: tuple[HeadReport, ...]
-    blocks: Mapping[str, Block]
+    blocks: Mapping[str, StreamBlock]
     every_length: bool
 
     @property

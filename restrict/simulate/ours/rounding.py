@@ -17,7 +17,7 @@ import math
 
 from restrict.base.errors import UsageError
 from restrict.simulate.floating import EXP_ULPS, SAFE, SHORT, UNITS, blown, deviation, longest
-from restrict.simulate.ours.report import Compiled, HeadReport
+from restrict.simulate.ours.report import CompiledProgram, HeadReport
 from restrict.simulate.propagate import logits_error, refuse
 from restrict.soft.models.model import SoftModel
 from restrict.soft.models.terms import Span, up
@@ -35,7 +35,7 @@ def head_error(head: HeadReport, n: int, unit: float) -> float:
     return deviation(odds, n, unit)
 
 
-def program_error(compiled: Compiled, unit: float, n: int | None = None) -> float:
+def program_error(compiled: CompiledProgram, unit: float, n: int | None = None) -> float:
     """The largest :func:`head_error` of a compiled program. ``unit``: unit roundoff. ``n``: the length; by default the
     one it was compiled for. Result: a certified bound; the result is right where it is at most 1/4. 1 where ranks are
     too large to be exact."""
@@ -45,7 +45,7 @@ def program_error(compiled: Compiled, unit: float, n: int | None = None) -> floa
     return max((head_error(head, length, unit) for head in compiled.heads), default=0.0)
 
 
-def safe_length(compiled: Compiled, kind: str) -> int:
+def safe_length(compiled: CompiledProgram, kind: str) -> int:
     """The length up to which a compiled program is right in floating point, on every word. ``kind``: ``float64`` or
     ``float32``. Result: the greatest such length up to 10 000 000 (certified): from the next one on the result may be
     wrong. For a model that holds at one length only: that length, or 0."""

@@ -76,7 +76,7 @@ class Carried:
     form: Spread
 
     def take(self, run: Run) -> None:
-        """Note the error."""
+        """Note the error of an integer that is carried, and what its own rounding adds."""
         found = self.form.error(run.known, run.n, run.unit)
         run.known[self.at] = found
         run.known[~self.at] = 0.0 if found == 0 else self.form.rounding(run.n, run.unit)
@@ -89,7 +89,7 @@ class Compared:
     form: Spread
 
     def take(self, run: Run) -> None:
-        """Note the error."""
+        """Note the error of a form that is compared."""
         run.worst.append(self.form.error(run.known, run.n, run.unit))
 
 
@@ -100,7 +100,7 @@ class Counted:
     at: int
 
     def take(self, run: Run) -> None:
-        """Note the error."""
+        """Note the error of a count."""
         falls = lookup_falls(run.scale / run.n, run.n, run.unit)
         if run.n == 1:
             found = 0.0
@@ -150,7 +150,7 @@ class Attended:
     smooth: bool
 
     def take(self, run: Run) -> None:
-        """Note the error of what is read."""
+        """Note the error of what a head reads."""
         near, far, q = self.odds(run)
         sharp = run.scale >= 2.8 * run.n  # then 20 positions further the weight is below 2^-38
         off = share(near + far) + noise(run.n, run.unit, few=sharp)
@@ -191,7 +191,7 @@ Step = Carried | Compared | Counted | Snapped | Attended
 
 
 @dataclass(frozen=True)
-class Budget:
+class ProgramBudget:
     """The steps of a compiled program, and the dimensions that hold truth values and integers before rounding."""
 
     steps: tuple[Step, ...]

@@ -29,10 +29,20 @@ from fractions import Fraction
 from functools import reduce
 
 from restrict.base.errors import NotEstablished, ResourceLimit
-from restrict.simulate.srasp.budget import Attended, Budget, Carried, Compared, Counted, Line, Snapped, Spread, Step
-from restrict.simulate.srasp.form import Form, below, number
+from restrict.simulate.srasp.budget import (
+    Attended,
+    Carried,
+    Compared,
+    Counted,
+    Line,
+    ProgramBudget,
+    Snapped,
+    Spread,
+    Step,
+)
+from restrict.simulate.srasp.form import AffineForm, below, number
 from restrict.simulate.srasp.score import holds, leaves, split
-from restrict.simulate.srasp.syntax import Attention, Mask, Node, PrefixSum, SRaspProgram, Statement
+from restrict.simulate.srasp.syntax import Mask, Node, PrefixSum, SRaspAttention, SRaspProgram, Statement
 from restrict.simulate.stream import HeadRows, Stream, Unit
 from restrict.simulate.theorem26 import grows
 from restrict.soft.models.model import SoftModel
@@ -56,7 +66,7 @@ def compile_program(program: SRaspProgram) -> SoftModel:
     return compile_with_budget(program)[0]
 
 
-def compile_with_budget(program: SRaspProgram) -> tuple[SoftModel, Budget]:
+def compile_with_budget(program: SRaspProgram) -> tuple[SoftModel, ProgramBudget]:
     """The transformer of a program, with what is needed to make it a softmax transformer. Result: the model, and its
     error budget; with ``sharp = budget.sharpness(n, epsilon)`` the softmax transformer is
     ``restrict.simulate.theorem26.by_softmax(model, sharp)``."""
@@ -67,7 +77,7 @@ def compile_with_budget(program: SRaspProgram) -> tuple[SoftModel, Budget]:
         except (NotEstablished, ResourceLimit) as error:
             raise type(error)(f"{program.name}: vector {s.name!r}: {error}") from None
     model = compiler.result()
-    return model, Budget(tuple(compiler.steps), tuple(compiler.raw), grows(model))
+    return model, ProgramBudget(tuple(compiler.steps), tuple(compiler.raw), grows(model))
 
 
 class _Compiler:
@@ -76,15 +86,15 @@ class _Compiler:
     def __init__(self, program: SRaspProgram) -> None:
         self.program = program
         self.stream = Stream(program.alphabet, MARKER)
-        self.forms: dict[str, Form] = {}
+        self.forms: dict[str, AffineForm] = {}
         marker = self.stream.token[len(program.alphabet)]
-        self.marker = Form(((marker, 1.0),), 0.0, 0)
-        self.place = Form(((self.stream.term("i"), 1.0),), 0.0, 0, (1, 0), (1, 0))
+        self.marker = AffineForm(((marker, 1.0),), 0.0, 0)
+        self.place = AffineForm(((self.stream.term("i"), 1.0),), 0.0, 0, (1, 0), (1, 0))
         self.steps: list[Step] = []
         self.raw: list[int] = []
         self.sizes: dict[int, Line] = {self.place.row[0][0]: (1, 0)}
 
-    def spread(self, form: Form) -> Spread:
+    def spread(self, form: AffineForm) -> Spread:
         """A form for the budget; dimensions without a size hold truth values."""
         sizes = [(abs(w), *self.sizes.get(d, (0, 1))) for d, w in form.row]
         slope, rest = (math.ceil(sum(w * line[at] for w, *line in sizes)) for at in (0, 1))
@@ -98,25 +108,25 @@ class _Compiler:
     def statement(self, s: Statement) -> None:
         if isinstance(s, PrefixSum):
             self.forms[s.name] = self.prefix_sum(s)
-        elif isinstance(s, Attention):
+        elif isinstance(s, SRaspAttention):
             self.forms[s.name] = self.attention(s)
         else:
             self.forms[s.name] = self.value(s.value)
 
     # -------------------------------------------------------- position-wise
 
-    def units(self, time: int, *parts: tuple[Form, float]) -> Form:
+    def units(self, time: int, *parts: tuple[AffineForm, float]) -> AffineForm:
         """A new dimension with the weighted sum of positive parts, by units of layer ``time``."""
         made = self.stream.block(1, time + 1).start
         for form, weight in parts:
             self.stream.unit(time, Unit(dict(form.row), form.bias, {made: weight}))
-        return Form(((made, 1.0),), 0.0, time + 1)
+        return AffineForm(((made, 1.0),), 0.0, time + 1)
 
-    def relu(self, form: Form, low: Line = (0, 0), high: Line = (0, 1)) -> Form:
+    def relu(self, form: AffineForm, low: Line = (0, 0), high: Line = (0, 1)) -> AffineForm:
         """A new dimension with the positive part; ``low`` and ``high`` bound it."""
         return replace(self.units(form.time, (form, 1.0)), low=low, high=high)
 
-    def carried(self, form: Form, low: Line, high: Line) -> Form:
+    def carried(self, form: AffineForm, low: Line, high: Line) -> AffineForm:
         """The positive part of an integer."""
         found = self.relu(form, low, high)
         made = found.row[0][0]
@@ -124,7 +134,7 @@ class _Compiler:
         self.steps.append(Carried(made, self.spread(form)))
         return found
 
-    def at_least(self, form: Form, least: int) -> Form:
+    def at_least(self, form: AffineForm, least: int) -> AffineForm:
         """Whether an integer is at least a number: rounded, and rounded again for floating point."""
         if not form.row:
             return number(int(form.bias >= least))
@@ -133,23 +143,23 @@ class _Compiler:
         first = self.units(form.time, (double.plus(number(1.5)), 1.0), (double.plus(number(0.5)), -1.0))
         return self.rounded(form.time + 1, first)
 
-    def rounded(self, time: int, *raw: Form) -> Form:
+    def rounded(self, time: int, *raw: AffineForm) -> AffineForm:
         """A truth value from approximate ones of which at most one holds (Lemma 9), by units of layer ``time``."""
         signs = ((-0.5, 1.0), (-1.5, -1.0))
         return self.units(time, *((form.scaled(2).plus(number(at)), w) for form in raw for at, w in signs))
 
-    def both(self, *forms: Form) -> Form:
-        return self.relu(reduce(Form.plus, forms, number(1 - len(forms)))) if len(forms) > 1 else forms[0]
+    def both(self, *forms: AffineForm) -> AffineForm:
+        return self.relu(reduce(AffineForm.plus, forms, number(1 - len(forms)))) if len(forms) > 1 else forms[0]
 
-    def opposite(self, form: Form) -> Form:
+    def opposite(self, form: AffineForm) -> AffineForm:
         return replace(number(1).plus(form.scaled(-1)), low=(0, 0), high=(0, 1), spread=None)
 
-    def value(self, node: Node) -> Form:
+    def value(self, node: Node) -> AffineForm:
         """The form of an expression over one side."""
         if node.op == "const":
             return number(node.value)
         if node.op == "symbol":
-            return Form(((self.stream.token[self.program.alphabet.index(node.text)], 1.0),), 0.0, 0)
+            return AffineForm(((self.stream.token[self.program.alphabet.index(node.text)], 1.0),), 0.0, 0)
         if node.op == "pos":
             return self.place
         if node.op == "vector":
@@ -157,7 +167,7 @@ class _Compiler:
         args = [self.value(a) for a in node.args]
         return self.operation(node, args)
 
-    def operation(self, node: Node, args: list[Form]) -> Form:
+    def operation(self, node: Node, args: list[AffineForm]) -> AffineForm:
         if node.op == "not":
             return self.opposite(args[0])
         if node.op == "and":
@@ -179,7 +189,7 @@ class _Compiler:
         flipped = difference.scaled(-1)
         return self.at_least({"<": flipped, "<=": flipped}.get(node.op, difference), int(node.op in ("<", ">")))
 
-    def extreme(self, op: str, args: list[Form], difference: Form) -> Form:
+    def extreme(self, op: str, args: list[AffineForm], difference: AffineForm) -> AffineForm:
         """The smaller or greater of two integers, with its range."""
         a, b = args
         over = self.carried(difference, (0, 0), (abs(difference.high[0]), abs(difference.high[1])))  # a - b, or 0
@@ -196,20 +206,22 @@ class _Compiler:
         else:
             high = (max(a.high[0], b.high[0]), max(a.high[1], b.high[1]))
             low = b.low if below(a.low, b.low) else a.low
-        return Form(found.row, found.bias, found.time, low, high, tuple(most.items()))
+        return AffineForm(found.row, found.bias, found.time, low, high, tuple(most.items()))
 
     # -------------------------------------------------------- heads
 
-    def head(self, time: int, pairs: list[tuple[Form, Form]], values: list[Form], mask: Mask) -> list[Form]:
+    def head(
+        self, time: int, pairs: list[tuple[AffineForm, AffineForm]], values: list[AffineForm], mask: Mask
+    ) -> list[AffineForm]:
         """A head whose score is the sum of products ``query * key``; returns what it reads of each value."""
         slots = [self.copied(value, time) for value in values]  # a head reads dimensions, not biases
         raw = self.stream.block(len(values), time + 1)
         pairs, copied = pairs or [(number(0), number(0))], [({slot: 1.0}, 0.0) for slot in slots]
         query, key = ([(dict(pair[k].row), pair[k].bias) for pair in pairs] for k in (0, 1))
         self.stream.head(time, HeadRows(query, key, copied, raw, mask, Term("1")))
-        return [Form(((raw[v], 1.0),), 0.0, time + 1, form.low, form.high) for v, form in enumerate(values)]
+        return [AffineForm(((raw[v], 1.0),), 0.0, time + 1, form.low, form.high) for v, form in enumerate(values)]
 
-    def copied(self, form: Form, time: int) -> int:
+    def copied(self, form: AffineForm, time: int) -> int:
         """A dimension that holds a form of a value at least 0, at the input of layer ``time``."""
         if len(form.row) == 1 and form.row[0][1] == 1.0 and form.bias == 0:
             return form.row[0][0]
@@ -217,7 +229,7 @@ class _Compiler:
         self.stream.unit(time - 1, Unit(dict(form.row), form.bias, {made: 1.0}))
         return made
 
-    def snapped(self, form: Form) -> tuple[Form, Form]:
+    def snapped(self, form: AffineForm) -> tuple[AffineForm, AffineForm]:
         """An integer in ``0 .. i`` read again, and its square: the score is ``2 j form - j^2``."""
         if not (below((0, 0), form.low) and below(form.high, (1, 0))):
             raise NotEstablished(
@@ -232,12 +244,12 @@ class _Compiler:
         at, at_square = found.row[0][0], squared.row[0][0]
         self.steps.append(Snapped(at, at_square, self.spread(form)))
         self.raw += [at, at_square]
-        return Form(found.row, 0.0, found.time, (0, 0), (1, 0)), squared
+        return AffineForm(found.row, 0.0, found.time, (0, 0), (1, 0)), squared
 
-    def term(self, text: str, low: Line, high: Line) -> Form:
-        return Form(((self.stream.term(text), 1.0),), 0.0, 0, low, high)
+    def term(self, text: str, low: Line, high: Line) -> AffineForm:
+        return AffineForm(((self.stream.term(text), 1.0),), 0.0, 0, low, high)
 
-    def prefix_sum(self, s: PrefixSum) -> Form:
+    def prefix_sum(self, s: PrefixSum) -> AffineForm:
         """An average over the past, and the look-up that multiplies it by ``i + 1``."""
         form = self.both(self.value(s.value), self.opposite(self.marker))
         time = max(form.time, 1)
@@ -251,7 +263,7 @@ class _Compiler:
         self.raw.append(at)
         return replace(found, low=(0, 0), high=(1, 0))
 
-    def attention(self, s: Attention) -> Form:
+    def attention(self, s: SRaspAttention) -> AffineForm:
         """The scored head, its default from the marker."""
         equality, rest = split(s.score)
         pairs, time = self.matches(rest, s)
@@ -274,23 +286,23 @@ class _Compiler:
             return self.rounded(time, found, at_marker.plus(default).plus(number(-1)))
         self.sizes[at] = high
         result = found.plus(at_marker.scaled(s.default.value))
-        return Form(result.row, result.bias, result.time, (0, 0), high, ((at, 1.0),))
+        return AffineForm(result.row, result.bias, result.time, (0, 0), high, ((at, 1.0),))
 
-    def gated(self, form: Form) -> Form:
+    def gated(self, form: AffineForm) -> AffineForm:
         """A value that is 0 at the marker; integers must be at least 0."""
         if not below((0, 0), form.low):
             raise NotEstablished("an integer that is read by attention must be at least 0: write max(x, 0)")
         return self.relu(form.plus(self.marker.scaled(-max(form.high[1], 1))), (0, 0), form.high)
 
-    def matches(self, node: Node | None, s: Attention) -> tuple[list[tuple[Form, Form]], int]:
+    def matches(self, node: Node | None, s: SRaspAttention) -> tuple[list[tuple[AffineForm, AffineForm]], int]:
         """``B(i,j) - 1`` on words, ``-1/4`` at the marker, and the tie-break; with the time at which all is there."""
         unit = "1/(2*(i+1))" if s.mask != "none" else "1/(2*n)"
         slope = self.term(unit, (0, 0), (0, 1)).scaled(1 if s.rightmost else -1)
         real = self.opposite(self.marker)
         pairs = [(slope, self.place)]
         shift = -1.0 if s.rightmost else -0.5
-        at_key = Form(tuple((d, w * shift) for d, w in real.row), real.bias * shift, 0)
-        pairs.append((number(1), at_key.plus(Form(((self.marker.row[0][0], -0.25),), 0.0, 0))))
+        at_key = AffineForm(tuple((d, w * shift) for d, w in real.row), real.bias * shift, 0)
+        pairs.append((number(1), at_key.plus(AffineForm(((self.marker.row[0][0], -0.25),), 0.0, 0))))
         if node is None:
             pairs.append((number(1), real))
             return pairs, 0
@@ -305,7 +317,7 @@ class _Compiler:
                 time = max(time, query.time, key.time)
         return _merged(pairs), time
 
-    def cases(self, nodes: list[Node], more: list[Form]) -> list[tuple[tuple[bool, ...], Form]]:
+    def cases(self, nodes: list[Node], more: list[AffineForm]) -> list[tuple[tuple[bool, ...], AffineForm]]:
         """For every assignment of some truth values, the form that is 1 where it holds (and ``more`` does)."""
         forms = [self.value(node) for node in nodes]
         found = []
@@ -315,8 +327,8 @@ class _Compiler:
         return found
 
     def equal(
-        self, node: Node, pairs: list[tuple[Form, Form]], time: int
-    ) -> tuple[list[tuple[Form, Form]], int, tuple[int, int], bool]:
+        self, node: Node, pairs: list[tuple[AffineForm, AffineForm]], time: int
+    ) -> tuple[list[tuple[AffineForm, AffineForm]], int, tuple[int, int], bool]:
         """Adds ``2 u v - v^2``, and ``u^2`` at the marker; also what was snapped, and whether ``v`` is the position."""
         here, there = node.args if "i" in node.args[0].sides else node.args[::-1]
         (u, u_square), (v, v_square) = self.snapped(self.value(here)), self.snapped(self.value(there))
@@ -325,9 +337,9 @@ class _Compiler:
         return pairs, ready, (u.row[0][0], v.row[0][0]), there.op == "pos"
 
 
-def _merged(pairs: list[tuple[Form, Form]]) -> list[tuple[Form, Form]]:
+def _merged(pairs: list[tuple[AffineForm, AffineForm]]) -> list[tuple[AffineForm, AffineForm]]:
     """Keys of one query added up."""
-    found: dict[tuple[tuple[tuple[int, float], ...], float], tuple[Form, Form]] = {}
+    found: dict[tuple[tuple[tuple[int, float], ...], float], tuple[AffineForm, AffineForm]] = {}
     for query, key in pairs:
         slot = (query.row, query.bias)
         found[slot] = (query, found[slot][1].plus(key)) if slot in found else (query, key)

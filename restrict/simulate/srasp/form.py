@@ -7,7 +7,7 @@ from restrict.simulate.srasp.budget import Line, Weights
 
 
 @dataclass(frozen=True)
-class Form:
+class AffineForm:
     """An affine form of the stream, ready at ``time``; its values lie between the lines ``low`` and ``high``.
     ``spread`` bounds how far it is from what it stands for by what its dimensions are; by default as the row does."""
 
@@ -23,14 +23,14 @@ class Form:
         """The weights of the dimensions' errors."""
         return tuple((d, abs(w)) for d, w in self.row) if self.spread is None else self.spread
 
-    def scaled(self, factor: int) -> "Form":
+    def scaled(self, factor: int) -> "AffineForm":
         """The form times an integer."""
         ends = [(self.low[0] * factor, self.low[1] * factor), (self.high[0] * factor, self.high[1] * factor)]
         low, high = ends if factor >= 0 else ends[::-1]
         spread = tuple((d, w * abs(factor)) for d, w in self.known)
-        return Form(tuple((d, w * factor) for d, w in self.row), self.bias * factor, self.time, low, high, spread)
+        return AffineForm(tuple((d, w * factor) for d, w in self.row), self.bias * factor, self.time, low, high, spread)
 
-    def plus(self, other: "Form") -> "Form":
+    def plus(self, other: "AffineForm") -> "AffineForm":
         """The sum of two forms."""
         row = dict(self.row)
         for d, w in other.row:
@@ -40,12 +40,12 @@ class Form:
         kept, spread = tuple((d, w) for d, w in row.items() if w), dict(self.known)
         for d, w in other.known:
             spread[d] = spread.get(d, 0.0) + w
-        return Form(kept, self.bias + other.bias, max(self.time, other.time), low, high, tuple(spread.items()))
+        return AffineForm(kept, self.bias + other.bias, max(self.time, other.time), low, high, tuple(spread.items()))
 
 
-def number(value: float) -> Form:
+def number(value: float) -> AffineForm:
     """The form of a number."""
-    return Form((), float(value), 0, (0, math.floor(value)), (0, math.ceil(value)))
+    return AffineForm((), float(value), 0, (0, math.floor(value)), (0, math.ceil(value)))
 
 
 def below(one: Line, two: Line) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import indices_of
-from restrict.simulate.srasp.syntax import Attention, Node, PrefixSum, SRaspProgram
+from restrict.simulate.srasp.syntax import Node, PrefixSum, SRaspAttention, SRaspProgram
 from restrict.soft.models.model import visible
 
 _OPS: dict[str, Callable[..., Any]] = {
@@ -24,7 +24,7 @@ def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
     indices_of(word, program.alphabet)
     known: dict[str, I64] = {}
     for s in program.statements:
-        if isinstance(s, Attention):
+        if isinstance(s, SRaspAttention):
             known[s.name] = _attend(s, word, known)
             continue
         value = np.broadcast_to(_value(s.value, word, known, None), (len(word),)).astype(np.int64)
@@ -32,7 +32,7 @@ def run(program: SRaspProgram, word: Sequence[str]) -> dict[str, I64]:
     return known
 
 
-def _attend(s: Attention, word: Sequence[str], known: dict[str, I64]) -> I64:
+def _attend(s: SRaspAttention, word: Sequence[str], known: dict[str, I64]) -> I64:
     n = len(word)
     value, default = (np.broadcast_to(_value(part, word, known, None), (n,)) for part in (s.value, s.default))
     good = np.broadcast_to(_value(s.score, word, known, 2), (n, n)) & visible(s.mask, np.arange(n), n)

@@ -10,12 +10,12 @@ from restrict.base.errors import ModelError, quote
 from restrict.base.scanner import Operators, Token, scan
 from restrict.simulate.srasp.syntax import (
     COMPARE,
-    Attention,
     Local,
     Mask,
     Node,
     PrefixSum,
     Side,
+    SRaspAttention,
     SRaspProgram,
     Statement,
 )
@@ -116,7 +116,7 @@ class _Line(Operators[Node]):
         bits = all(x.op == "const" and x.value in (0, 1) for x in (value, default))
         if value.boolean or default.boolean or bits:
             value, default = self.truth(value), self.truth(default)
-        return Attention(name, word == "rightmost", mask, score, value, default)
+        return SRaspAttention(name, word == "rightmost", mask, score, value, default)
 
     def mask(self, token: Token) -> Mask:
         self.need("[")

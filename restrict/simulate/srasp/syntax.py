@@ -49,7 +49,7 @@ class PrefixSum:
 
 
 @dataclass(frozen=True)
-class Attention:
+class SRaspAttention:
     """``name(i) = leftmost [mask, score] value : default``."""
 
     name: str
@@ -60,7 +60,7 @@ class Attention:
     default: Node
 
 
-Statement = Local | PrefixSum | Attention
+Statement = Local | PrefixSum | SRaspAttention
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def add(a: Enclosure, b: Enclosure) -> Enclosure:
 
 
 def hull(x: Enclosure, axis: int) -> Enclosure:
-    """A set that contains all of them along one of the leading axes."""
+    """A set that contains all sets along one of the leading axes, which is left out."""
     if x.centre.shape[axis] == 1:
         return Enclosure(x.centre.squeeze(axis), x.box.squeeze(axis), x.ball.squeeze(axis))
     low, high = x.low.min(axis=axis), x.high.max(axis=axis)

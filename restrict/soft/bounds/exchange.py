@@ -39,8 +39,8 @@ from restrict.base.arrays import I64, Bools
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.averages import block_average
 from restrict.soft.bounds.enclosure import Enclosure, U, above, add, exactly, hull, joined, norms, rounded, where
-from restrict.soft.bounds.head_change import Block, Known, change_of
-from restrict.soft.bounds.parts import Parts, ReadyFeedForward, ReadyHead, ReadyLayer
+from restrict.soft.bounds.head_change import Known, QueryBlock, change_of
+from restrict.soft.bounds.parts import ReadyFeedForward, ReadyHead, ReadyLayer, ReadyModel
 from restrict.soft.bounds.positionwise import centred, fed_forward, normed, scale_bounds
 from restrict.soft.bounds.scores import keys_of, score_blocks
 from restrict.soft.bounds.values import after_attention, finish_values, start
@@ -48,21 +48,21 @@ from restrict.soft.models.model import Floats, LayerNorm
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class Differences:
     """The differences of one exchange: ``other`` for ``j != i``, ``own`` for ``j = i``; both (n, d)."""
 
     other: Enclosure
     own: Enclosure
     symbols: tuple[int, int]
 
-    def each(self, change: Callable[[Enclosure], Enclosure]) -> "Pair":
-        """Both after the same change."""
-        return Pair(change(self.other), change(self.own), self.symbols)
+    def each(self, change: Callable[[Enclosure], Enclosure]) -> "Differences":
+        """Both differences, ``other`` and ``own``, after the same change."""
+        return Differences(change(self.other), change(self.own), self.symbols)
 
 
 def run_exchange(
-    parts: Parts, tokens: I64, positions: I64, *, at: I64 | None = None, symbols: tuple[tuple[int, int], ...] = ()
-) -> tuple[Enclosure, list[Pair]]:
+    parts: ReadyModel, tokens: I64, positions: I64, *, at: I64 | None = None, symbols: tuple[tuple[int, int], ...] = ()
+) -> tuple[Enclosure, list[Differences]]:
     """The activations' sets after the last layer, and those of differences for each pair of symbols, (r, d), at the
     positions ``at`` (default: all), where one position of ``positions`` (ascending; each) is exchanged by any of
     ``symbols`` (pairs; default: all). ``tokens``: (n, K) allowed ones elsewhere. Cost: :func:`run_values`, and about
@@ -77,7 +77,7 @@ def run_exchange(
     return _run(parts, tokens, [_first(parts, a, b, chosen) for a, b in symbols], chosen, at)
 
 
-def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) -> Enclosure:
+def run_values(parts: ReadyModel, tokens: I64, *, at: Sequence[int] | None = None) -> Enclosure:
     """The sets of the residual stream after the last layer and the final LayerNorm at the positions ``at`` (default:
     all), (r, d), cases merged. ``tokens``: (n, K), see :func:`.values.allowed_tokens`. Cost: per layer and head ``K^2
     n^2`` scores of ``dk`` products, three times; the last layer only for the positions read."""
@@ -85,8 +85,8 @@ def run_values(parts: Parts, tokens: I64, *, at: Sequence[int] | None = None) ->
 
 
 def _run(
-    parts: Parts, tokens: I64, pairs: list[Pair], chosen: Bools, at: I64 | Sequence[int] | None
-) -> tuple[Enclosure, list[Pair]]:
+    parts: ReadyModel, tokens: I64, pairs: list[Differences], chosen: Bools, at: I64 | Sequence[int] | None
+) -> tuple[Enclosure, list[Differences]]:
     """The sets at some positions (by default all) behind the model, and what becomes of differences."""
     sets, rows = start(parts, tokens), np.arange(parts.n)
     read = rows if at is None else np.asarray(at, dtype=np.int64)
@@ -98,18 +98,18 @@ def _run(
     return finish_values(parts, sets), [_read_difference(parts.model.final_norm, sets, p) for p in pairs]
 
 
-def _first(parts: Parts, a: int, b: int, chosen: Bools) -> Pair:
+def _first(parts: ReadyModel, a: int, b: int, chosen: Bools) -> Differences:
     """Differences of the embeddings: the same vector at every position of ``I``."""
     step = np.zeros(parts.model.width)
     step[: parts.model.embed.shape[1]] = parts.model.embed[a] - parts.model.embed[b]
     own = np.where(chosen[:, None], step, 0.0)
     wrong = U * 2 * np.abs(own)
-    return Pair(exactly(np.zeros_like(own)), Enclosure(own, above(wrong), norms(wrong)), (a, b))
+    return Differences(exactly(np.zeros_like(own)), Enclosure(own, above(wrong), norms(wrong)), (a, b))
 
 
 def _layer(
-    layer: ReadyLayer, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: I64
-) -> tuple[Enclosure, list[Pair]]:
+    layer: ReadyLayer, sets: Enclosure, pairs: list[Differences], chosen: Bools, rows: I64
+) -> tuple[Enclosure, list[Differences]]:
     keys = normed(layer.front[0], sets)
     read = [_read_difference(layer.front[0], sets, pair) for pair in pairs]
     here = add(sets[rows], exactly(np.broadcast_to(layer.attention_bias, sets[rows].centre.shape)))
@@ -117,13 +117,16 @@ def _layer(
     for head in layer.heads:
         average, changes = _head(head, keys, read, chosen, rows)
         here = add(here, average)
-        moved = [Pair(add(p.other, c.other), add(p.own, c.own), p.symbols) for p, c in zip(moved, changes, strict=True)]
+        moved = [
+            Differences(add(p.other, c.other), add(p.own, c.own), p.symbols)
+            for p, c in zip(moved, changes, strict=True)
+        ]
     return after_attention(layer, here), [_changed(partial(_after, layer), here, pair) for pair in moved]
 
 
 def _head(
-    head: ReadyHead, sets: Enclosure, pairs: list[Pair], chosen: Bools, rows: I64
-) -> tuple[Enclosure, list[Pair]]:
+    head: ReadyHead, sets: Enclosure, pairs: list[Differences], chosen: Bools, rows: I64
+) -> tuple[Enclosure, list[Differences]]:
     """What a head adds at ``rows``: to the values (len(rows), K, d), and to every exchange's differences."""
     keys = keys_of(head, sets)
     known, changes = Known(keys), [change_of(head, p.other, p.own, chosen) for p in pairs]
@@ -131,27 +134,29 @@ def _head(
     parts: list[list[tuple[Enclosure, Enclosure]]] = [[] for _ in pairs]
     for scores in score_blocks(head, keys, rows):
         averages.append(block_average(keys, scores))
-        block = Block(head, known, scores, chosen)
+        block = QueryBlock(head, known, scores, chosen)
         for found, change in zip(parts, changes, strict=True):
             found.append((block.other(change), block.own(change)))
     moved = []
     for found, pair in zip(parts, pairs, strict=True):
         other, own = (head.output.image(joined(side)) for side in zip(*found, strict=True))
-        moved.append(Pair(other, own, pair.symbols))
+        moved.append(Differences(other, own, pair.symbols))
     return head.output.image(joined(averages)), moved
 
 
-def _changed(rule: Callable[[tuple[Enclosure, ...], Enclosure], Enclosure], sets: Enclosure, pair: Pair) -> Pair:
+def _changed(
+    rule: Callable[[tuple[Enclosure, ...], Enclosure], Enclosure], sets: Enclosure, pair: Differences
+) -> Differences:
     """The differences behind some part of a layer. ``rule`` takes the activation's sets in both runs, or one for both,
     and differences. The token of another position is the same in both runs, whatever it is; that of the exchanged
     position is one symbol in the first run, the other in the second, where ``sets`` (r, K, d) are split by token."""
     cases = sets.centre.shape[1]
     other = hull(joined([rule((sets[:, k],), pair.other) for k in range(cases)], np.stack), 0)
     own = (sets[:, 0],) if cases == 1 else (sets[:, pair.symbols[0]], sets[:, pair.symbols[1]])
-    return Pair(other, rule(own, pair.own), pair.symbols)
+    return Differences(other, rule(own, pair.own), pair.symbols)
 
 
-def _read_difference(norm: LayerNorm | None, sets: Enclosure, pair: Pair) -> Pair:
+def _read_difference(norm: LayerNorm | None, sets: Enclosure, pair: Differences) -> Differences:
     """The differences behind a LayerNorm, where there is one."""
     return pair if norm is None else _changed(partial(norm_difference, norm), sets, pair)
 
@@ -171,7 +176,7 @@ def _after(layer: ReadyLayer, y: tuple[Enclosure, ...], change: Enclosure) -> En
 
 
 def merge(values: tuple[Enclosure, ...]) -> Enclosure:
-    """One set that holds all of them."""
+    """One set that holds all of the given sets."""
     return values[0] if len(values) == 1 else hull(joined(values, np.stack), 0)
 
 

@@ -78,7 +78,7 @@ class Known:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class QueryBlock:
     """A block of queries of one head: bounds on their weights, and which positions may be exchanged. ``merged_weights``
     hold while the row's own token stays, ``any_weights`` also between two of its tokens."""
 
@@ -98,7 +98,7 @@ class Block:
         return self._change(least, most, move.query[rows], move, None)
 
     def own(self, move: Change) -> Enclosure:
-        """That change where ``i`` is the row's own position (meaningful at chosen rows)."""
+        """The change of what the head reads, where ``i`` is the row's own position (meaningful at chosen rows)."""
         at = np.arange(len(self.scores.rows)), self.scores.rows
         visible = self._sees_self()
         least = np.where(visible, self.scores.any_weights[0][at], 0.0)

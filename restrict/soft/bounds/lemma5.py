@@ -29,7 +29,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.bounds.enclosure import linear, norms
-from restrict.soft.bounds.parts import Parts, ReadyHead, ReadyLayer, eps_range
+from restrict.soft.bounds.parts import ReadyHead, ReadyLayer, ReadyModel, eps_range
 from restrict.soft.bounds.values import start
 from restrict.soft.models.model import Floats, LayerNorm
 
@@ -74,7 +74,7 @@ class Recursion:
     output: float
 
 
-def layer_norms(parts: Parts, tokens: I64) -> tuple[tuple[LayerNorms, ...], float]:
+def layer_norms(parts: ReadyModel, tokens: I64) -> tuple[tuple[LayerNorms, ...], float]:
     """The norms of every layer, and the largest norm of what leaves the last one."""
     size = float(start(parts, tokens).norm().max())
     found = []
@@ -115,7 +115,7 @@ def _behind(norm: LayerNorm | None, size: float = 0.0) -> tuple[float, float]:
 
 
 def _rest(layer: ReadyLayer, size: float) -> tuple[float, float]:
-    """Lipschitz constant and largest norm of what follows the heads."""
+    """Lipschitz constant and largest norm of what follows the heads of a layer."""
     slope, size = _behind(layer.behind[0], size)
     if layer.ffn is None:
         return slope, size
@@ -135,7 +135,7 @@ def weight_bound(scores: float, seen: Floats) -> Floats:
     return found if 2 * scores <= 700 else np.ones_like(found)
 
 
-def recursion(parts: Parts, tokens: I64) -> Recursion:
+def recursion(parts: ReadyModel, tokens: I64) -> Recursion:
     """For every layer and position a bound on the norm of the change by an exchange at any position; ``tokens``:
     allowed ones, (n, K). Cost: ``n`` per layer, and per masked head ``n`` prefix sums."""
     layers, last = layer_norms(parts, tokens)
@@ -173,7 +173,7 @@ def _step(layer: ReadyLayer, made: LayerNorms, own: float, other: Floats, n: int
 
 
 def _seen(head: ReadyHead, n: int) -> Floats:
-    """How many positions each one sees."""
+    """How many positions a head sees from each position."""
     i = np.arange(n, dtype=np.float64)
     if head.mask == "none":
         return np.full(n, float(n))
@@ -216,7 +216,7 @@ class ClosedForm:
         return 10.0**self.log10 * ROOM if self.log10 < 300 else math.inf
 
 
-def closed_form(parts: Parts, tokens: I64) -> ClosedForm | None:
+def closed_form(parts: ReadyModel, tokens: I64) -> ClosedForm | None:
     """Hahn's closed form, repaired, with constants from the largest norms over all layers. ``tokens``: allowed tokens,
     (n, K). Result: the bound on the norm of the change at the output, or ``None`` where the masks are neither all
     ``none`` nor all ``past`` with the output at the last position (then see :func:`recursion`)."""
@@ -260,7 +260,7 @@ def _log_add(a: float, b: float) -> float:
     return top + math.log1p(math.exp(low - top)) + 1e-12 if math.isfinite(top) else top
 
 
-def gap_norm(parts: Parts) -> float:
+def gap_norm(parts: ReadyModel) -> float:
     """The largest norm of the difference of two rows of ``unembed`` (of a row itself for signs)."""
     rows = parts.unembed.matrix
     if parts.model.output.kind != "softmax":

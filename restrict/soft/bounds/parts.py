@@ -60,7 +60,7 @@ class ReadyLayer:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class ReadyModel:
     """The model at length ``n``, ready for enclosures."""
 
     model: SoftModel
@@ -97,11 +97,11 @@ class Parts:
         return around(values @ positions.table, above(error, k))
 
 
-def prepare(model: SoftModel, n: int) -> Parts:
+def prepare(model: SoftModel, n: int) -> ReadyModel:
     """The model's layers at length ``n``. Raises what :meth:`SoftModel.check_length` raises."""
     n = model.check_length(n)
     layers = tuple(_layer(layer, n) for layer in model.layers)
-    return Parts(model, n, layers, linear(model.output.unembed, model.output.bias))
+    return ReadyModel(model, n, layers, linear(model.output.unembed, model.output.bias))
 
 
 def _layer(layer: SoftLayer, n: int) -> ReadyLayer:
@@ -134,7 +134,7 @@ def readout_rows(model: SoftModel) -> Floats:
     return rows[first] - rows[second]
 
 
-def logit_gap(parts: Parts, y: Enclosure) -> float:
+def logit_gap(parts: ReadyModel, y: Enclosure) -> float:
     """A bound on the change of any difference of two logits (of a logit, for signs), over activations' differences
     (d,)."""
     rows, pairs = parts.unembed.matrix, readout_rows(parts.model)

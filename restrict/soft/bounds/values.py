@@ -18,14 +18,14 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.enclosure import Enclosure, add, hull
-from restrict.soft.bounds.parts import Parts, ReadyLayer
+from restrict.soft.bounds.parts import ReadyLayer, ReadyModel
 from restrict.soft.bounds.positionwise import fed_forward, normed
 
 CASES = 6
 """Tokens that a position is split by; with more, the hull of all of them is one case."""
 
 
-def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> I64:
+def allowed_tokens(parts: ReadyModel, fixed: dict[int, int] | None = None) -> I64:
     """The tokens of every position, (n, K): the whole alphabet at free positions, one token repeated elsewhere.
     ``fixed``: positions with their symbols' indices; markers are added."""
     size = len(parts.model.alphabet)
@@ -37,13 +37,13 @@ def allowed_tokens(parts: Parts, fixed: dict[int, int] | None = None) -> I64:
     return tokens
 
 
-def start(parts: Parts, tokens: I64) -> Enclosure:
+def start(parts: ReadyModel, tokens: I64) -> Enclosure:
     """The embeddings, (n, K, d), split by token where that gives at most :data:`CASES` cases."""
     sets = parts.embedded(tokens)
     return hull(sets, 1).reshaped(parts.n, 1) if tokens.shape[1] > CASES else sets
 
 
-def finish_values(parts: Parts, sets: Enclosure) -> Enclosure:
+def finish_values(parts: ReadyModel, sets: Enclosure) -> Enclosure:
     """Cases merged, then the final LayerNorm, where there is one."""
     return normed(parts.model.final_norm, hull(sets, 1))
 

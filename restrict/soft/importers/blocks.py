@@ -54,7 +54,7 @@ def heads_of(qkv: Floats, bias: Floats, out: Floats, heads: int, mask: Mask, sca
     return tuple(made)
 
 
-class Block(NamedTuple):
+class LayerSettings(NamedTuple):
     """What the layers of a model have in common: width, heads, mask, activation, where LayerNorm stands, and its
     constant."""
 
@@ -155,7 +155,7 @@ def position_table(choices: Choices, table: Floats | None) -> Positions:
     return Positions("table", "add", (), np.ascontiguousarray(table[offset:]))
 
 
-class Parts(NamedTuple):
+class LayoutParts(NamedTuple):
     """What a layout has found: the matrices, the layers, where the output is read by default, and the names of the
     read-out's rows where these are no tokens."""
 
@@ -169,7 +169,7 @@ class Parts(NamedTuple):
     classes: tuple[str, ...] | None = None
 
 
-def read_out(choices: Choices, words: "Vocabulary", parts: Parts) -> SoftOutput:
+def read_out(choices: Choices, words: "Vocabulary", parts: LayoutParts) -> SoftOutput:
     """The read-out: where it is read, its labels, and what they mean together. A set of next symbols has no row for the
     start marker and for tokens such as PAD."""
     options, unembed, bias = choices.options, parts.unembed, parts.bias
@@ -210,7 +210,7 @@ def read_out(choices: Choices, words: "Vocabulary", parts: Parts) -> SoftOutput:
     return SoftOutput(unembed, bias, tuple(labels), where, kind, accept)
 
 
-def assembled(tensors: Named, choices: Choices, name: str, parts: Parts) -> SoftModel:
+def assembled(tensors: Named, choices: Choices, name: str, parts: LayoutParts) -> SoftModel:
     """The model of all its parts; every tensor has been taken by now."""
     words = vocabulary(choices, len(parts.embed))
     tensors.finish()
@@ -351,7 +351,7 @@ def _never(choices: Choices, tokens: tuple[str, ...], *markers: str | None) -> t
 
 
 def _row(choices: Choices, key: str, row: Any, rows: int) -> int:
-    """A special token's row."""
+    """The row of a special token, refused where the embedding has no such row."""
     if type(row) is not int or not 0 <= row < rows:
         what = {"bos_token_id": "start-marker", "end_marker_token_id": "end-marker"}.get(key, "never")
         raise ModelError(

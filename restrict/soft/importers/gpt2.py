@@ -43,7 +43,7 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("matrices", "output by input", "weights", "c_attn, as nanoGPT's; query, key, value in this order")
     scales = _scales(choices, d // count_of_heads, count)
     table = blocks.learned(tensors, choices, f"{stem}wpe.weight", d)
-    block, layers = blocks.Block(d, count_of_heads, mask, activation, norm, eps), []
+    block, layers = blocks.LayerSettings(d, count_of_heads, mask, activation, norm, eps), []
     for at, scale in enumerate(scales):  # GPT-2 stores (inputs, outputs)
         place = f"{stem}h.{at}"
         layers.append(block.layer(tensors, place, MAPS, "ln_", scale, not _linear(tensors, place, d)))
@@ -61,7 +61,7 @@ def gpt2(tensors: Named, choices: Choices, name: str) -> SoftModel:
         choices.note("unembedding", head, "weights")
         labels = _classes(choices, len(unembed))
     bias = tensors.maybe(f"{head}.bias", len(unembed))
-    parts = blocks.Parts(embed, table, tuple(layers), final, unembed, bias, HEADS[kind], labels)
+    parts = blocks.LayoutParts(embed, table, tuple(layers), final, unembed, bias, HEADS[kind], labels)
     return blocks.assembled(tensors, choices, name, parts)
 
 

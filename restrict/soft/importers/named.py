@@ -31,7 +31,7 @@ class Named(Taken[Floats]):
         return self.maybe(name, *shape)
 
     def finish(self) -> None:
-        """The end of reading."""
+        """Refuse tensors that were not read, and a part of the biases without the others."""
         super().finish()
         missing = [name for name, there in self.biases.items() if not there]
         if missing and len(missing) < len(self.biases):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from restrict.base.errors import ModelError
 from restrict.base.tensorfile import fits
-from restrict.soft.importers.blocks import Block, Parts, assembled, final_norm, layers_named
+from restrict.soft.importers.blocks import LayerSettings, LayoutParts, assembled, final_norm, layers_named
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
 from restrict.soft.models.model import Floats, Mask, SoftModel
@@ -29,7 +29,8 @@ def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
     eps = choices.eps("layer_norm_eps")
     causal = choices.flag("causal mask", choices.options.causal, ("causal", "is_causal"), False, "the call decides it")
     mask: Mask = "past" if causal else "none"
-    block, scale = Block(d, heads, mask, activation, "pre" if first else "post", eps), Term(f"1/sqrt({d // heads})")
+    block = LayerSettings(d, heads, mask, activation, "pre" if first else "post", eps)
+    scale = Term(f"1/sqrt({d // heads})")
     layers = tuple(block.layer(tensors, f"{stem}layers.{at}", MAPS, "norm", scale) for at in range(count))
     final = final_norm(tensors, choices, f"{stem}norm", d, eps)
     names = choices.options.names
@@ -41,7 +42,7 @@ def torch_encoder(tensors: Named, choices: Choices, name: str) -> SoftModel:
     table = _position_table(tensors, choices, d)
     choices.note("embedding", f"{embedding}, used as it is", "assumed" if "embedding" not in names else "given")
     choices.note("unembedding", out, "assumed" if "unembedding" not in names else "given")
-    parts = Parts(embed, table, layers, final, unembed, bias, "last")
+    parts = LayoutParts(embed, table, layers, final, unembed, bias, "last")
     return assembled(tensors, choices, name, parts)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from restrict.base.errors import ModelError, UsageError, quote
-from restrict.soft.importers.blocks import Parts, assembled, heads_of, layers_named, learned, mlp
+from restrict.soft.importers.blocks import LayoutParts, assembled, heads_of, layers_named, learned, mlp
 from restrict.soft.importers.named import Named
 from restrict.soft.importers.settings import Choices
 from restrict.soft.models.model import Activation, LayerNorm, Mask, SoftHead, SoftLayer, SoftModel
@@ -88,7 +88,7 @@ def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
     unembed = tensors.take(f"{stem}unembed.W_U", (d, None)).T
     bias = tensors.maybe(f"{stem}unembed.b_U", len(unembed))
     table = learned(tensors, choices, f"{stem}pos_embed.W_pos", d)
-    parts = Parts(embed, table, layers, final, np.ascontiguousarray(unembed), bias, "every")
+    parts = LayoutParts(embed, table, layers, final, np.ascontiguousarray(unembed), bias, "every")
     return assembled(tensors, choices, name, parts)
 
 

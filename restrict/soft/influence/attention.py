@@ -15,7 +15,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.soft.influence.exchanges import KEPT, Sample, Tried, of_attention
-from restrict.soft.influence.pairs import FAR, LOW, Changes, Pair, PairBound, Span, slack_of
+from restrict.soft.influence.pairs import FAR, LOW, Changes, PairBound, Span, WordPair, slack_of
 from restrict.soft.influence.polygons import OUT
 from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import beside
@@ -29,7 +29,7 @@ NARROW, LIGHT = 1.01, 1e-12
 """Parts whose limits are nearer than this are not halved, and what a lower limit counts at least, by the upper one."""
 
 
-class Part(NamedTuple):
+class OpenWords(NamedTuple):
     """Words whose sums of weights are within limits, and the exchanges whose bound is open: sorted by the worst."""
 
     order: float
@@ -53,14 +53,14 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     turned = [Turned(changes) for changes in found]
     tried = [climbed(changes, one) for changes, one in zip(found, turned, strict=True)]
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
-    settled, waiting = attained, list[Part]()
+    settled, waiting = attained, list[OpenWords]()
 
     def keep(which: int, spans: tuple[Span, ...], bounds: Floats) -> None:
         nonlocal settled
         near = np.flatnonzero(bounds > attained * NEAR)
         settled = max(settled, float(np.delete(bounds, near).max(initial=0.0)))
         if len(near):
-            heapq.heappush(waiting, Part(-float(bounds.max()), parts, which, spans, near, bounds))
+            heapq.heappush(waiting, OpenWords(-float(bounds.max()), parts, which, spans, near, bounds))
 
     for which, changes in enumerate(found):
         keep(which, spans_of(changes), turned[which].norms(goal=attained * NEAR))
@@ -87,7 +87,7 @@ def spans_of(changes: Changes) -> tuple[Span, ...]:
     return tuple((low * (1 - OUT), high * (1 + OUT)) for low, high in ends)
 
 
-def climbed(changes: Changes, turned: Turned) -> tuple[float, Pair | None]:
+def climbed(changes: Changes, turned: Turned) -> tuple[float, WordPair | None]:
     """A pair of words with a large change, and not more than that change."""
     pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT) + turned.pairs()
     moved, pair = max((improved(changes, pair) for pair in pairs), key=lambda one: one[0], default=(0.0, None))
@@ -96,7 +96,7 @@ def climbed(changes: Changes, turned: Turned) -> tuple[float, Pair | None]:
     return (certain, pair) if certain > 0 else (0.0, None)
 
 
-def improved(changes: Changes, pair: Pair) -> tuple[float, Pair]:
+def improved(changes: Changes, pair: WordPair) -> tuple[float, WordPair]:
     """A pair of words that no step makes differ more, and its change. A step changes or exchanges a symbol."""
     sample, symbols = Sample(changes, np.random.default_rng(0)), changes.words.symbols
     places: I64 = np.unique(np.array([t for t, *_ in changes.exchanges], dtype=np.int64))
@@ -119,7 +119,7 @@ def improved(changes: Changes, pair: Pair) -> tuple[float, Pair]:
         reached = apart(changes, pair)
 
 
-def apart(changes: Changes, pair: Pair) -> float:
+def apart(changes: Changes, pair: WordPair) -> float:
     """The norm of the change of attention's result."""
     first, second = changes.read(np.array(pair, dtype=np.int64))
     return float(np.linalg.norm(second - first))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.influence.pairs import Changes, Pair
+from restrict.soft.influence.pairs import Changes, WordPair
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
@@ -145,7 +145,7 @@ class Tried:
                 best[k], chosen[k] = change[first, np.arange(self.count)], np.stack([t[first], o[first]], axis=1)
         return best, chosen
 
-    def pairs(self, most: int = 1) -> list[Pair]:
+    def pairs(self, most: int = 1) -> list[WordPair]:
         """For each measure the best pairs that were found, at most :data:`KEPT`."""
         words = self.sample.random(WORDS)
         top: list[list[tuple[float, list[int], tuple[int, int]]]] = [[] for _ in range(self.count)]

@@ -19,7 +19,7 @@ from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import ROOM, closed_form, gap_norm, recursion
-from restrict.soft.bounds.parts import Parts, logit_gap, prepare
+from restrict.soft.bounds.parts import ReadyModel, logit_gap, prepare
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
@@ -83,7 +83,7 @@ def influence(
     return Influence(n, a, b, c, d, everything, tried, None if closed is None else closed.log10)
 
 
-def sharp_bound(parts: Parts, tokens: I64, positions: I64) -> tuple[float, float]:
+def sharp_bound(parts: ReadyModel, tokens: I64, positions: I64) -> tuple[float, float]:
     """The propagated bound at the output: (activation, logit)."""
     out = parts.model.output_position(parts.n)
     values, pairs = run_exchange(parts, tokens, positions, at=np.array([out]))

@@ -28,9 +28,9 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.exchanges import Sample, Tried, of_logits, spread_of
-from restrict.soft.influence.pairs import Changes, Head, Pair, PairBound, slack_of
+from restrict.soft.influence.pairs import Changes, PairBound, SymbolHead, WordPair, slack_of
 from restrict.soft.influence.polygons import Flags
-from restrict.soft.influence.slopes import ROUND, Form, tail
+from restrict.soft.influence.slopes import ROUND, SlopeForm, tail
 from restrict.soft.models.model import Floats, SoftModel
 
 CELLS = 400
@@ -47,29 +47,29 @@ ALIKE = 1e-12
 """How far weights (as a share of them) and values may be apart to be called the same."""
 
 
-class Cell(NamedTuple):
+class ResultRanges(NamedTuple):
     """Ranges of the coordinates of attention's result."""
 
     low: Floats
     high: Floats
 
-    def halves(self, m: int) -> "tuple[Cell, Cell]":
+    def halves(self, m: int) -> "tuple[ResultRanges, ResultRanges]":
         """Both halves along a coordinate."""
         middle = (self.low[m] + self.high[m]) / 2
-        below, above = Cell(self.low, self.high.copy()), Cell(self.low.copy(), self.high)
+        below, above = ResultRanges(self.low, self.high.copy()), ResultRanges(self.low.copy(), self.high)
         below.high[m] = above.low[m] = middle
         return below, above
 
-    def hull(self, other: "Cell") -> "Cell":
+    def hull(self, other: "ResultRanges") -> "ResultRanges":
         """The least cell around both."""
-        return Cell(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        return ResultRanges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
 class Both(NamedTuple):
     """A pair: the cells of the first and the second word's result, the exchanges left, and a bound on each move."""
 
-    first: Cell
-    second: Cell
+    first: ResultRanges
+    second: ResultRanges
     near: I64
     moves: Floats
 
@@ -81,7 +81,7 @@ class Lines(NamedTuple):
     low: Floats
     high: Floats
 
-    def meets(self, cell: Cell) -> bool:
+    def meets(self, cell: ResultRanges) -> bool:
         """Whether a cell may hold a result."""
         low, high = _range(self.rows, cell)
         return bool((low <= self.high).all() and (high >= self.low).all())
@@ -96,7 +96,7 @@ class Space:
         self.centre = sum((h.v[h.e > 0].mean(0) for h in changes.heads), np.zeros(len(axes.rows)))
         at = axes.rows @ self.centre
         slack = 1e-12 * (1 + np.abs(axes.rows) @ np.abs(self.centre))
-        self.whole = Cell(axes.low - at - slack, axes.high - at + slack)
+        self.whole = ResultRanges(axes.low - at - slack, axes.high - at + slack)
         number = {x: k for k, x in enumerate(changes.exchanges)}
         self.undone = np.array([number[t, o, s] for t, s, o in changes.exchanges], dtype=np.int64)
         width = self.whole.high - self.whole.low
@@ -138,7 +138,7 @@ class Space:
             return None
         if m not in self.planes:
             return pair
-        first, second = (Cell(cell.low.copy(), cell.high.copy()) for cell in (pair.first, pair.second))
+        first, second = (ResultRanges(cell.low.copy(), cell.high.copy()) for cell in (pair.first, pair.second))
         a, b = ((float(cell.low[m]), float(cell.high[m])) for cell in (first, second))
         moved = np.minimum(self.moved(m, pair.near, a), self.moved(m, self.undone[pair.near], b))
         moved = np.minimum(moved, self.entries[pair.near, m]) * (1 + 1e-9)
@@ -153,7 +153,7 @@ class Space:
         return Both(first, second, near, moves)
 
 
-def _range(rows: Floats, cell: Cell) -> tuple[Floats, Floats]:
+def _range(rows: Floats, cell: ResultRanges) -> tuple[Floats, Floats]:
     """The least and the greatest value of each row on a cell, outward."""
     middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
     size = np.abs(rows)
@@ -168,7 +168,7 @@ class Logit:
         self.space, self.row, parts = space, row, space.changes.parts
         self.layer, self.final, self.start = parts.layers[0], parts.model.final_norm, space.changes.start
 
-    def streams(self, low: Floats, high: Floats) -> Form:
+    def streams(self, low: Floats, high: Floats) -> SlopeForm:
         """The residual streams behind attention with results between these; axes in front number cells."""
         space = self.space
         middle, radius = (low + high) / 2, (high - low) / 2
@@ -177,7 +177,7 @@ class Logit:
         size = np.abs(centre) + np.abs(space.centre) + reach
         wide = np.flatnonzero((radius > THIN * radius.max()).reshape(-1, radius.shape[-1]).any(0))
         thin = np.delete(radius, wide, -1) @ np.abs(np.delete(space.basis, wide, 0))
-        return Form(centre, space.basis[wide].T * radius[..., None, wide], self.start.box + thin).rounded(size)
+        return SlopeForm(centre, space.basis[wide].T * radius[..., None, wide], self.start.box + thin).rounded(size)
 
     def ranges(self, pair: Both) -> tuple[Floats, Floats]:
         """The least and the greatest value on each cell of a pair."""
@@ -187,7 +187,7 @@ class Logit:
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 
-    def slopes(self, cell: Cell) -> tuple[Floats, Floats]:
+    def slopes(self, cell: ResultRanges) -> tuple[Floats, Floats]:
         """The gradient on a cell, and how far it is off in every coordinate."""
         basis = self.space.basis
         found = tail(self.layer, self.final, self.streams(*cell)).gradient(self.row)
@@ -233,14 +233,15 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
     if not len(rows):  # one label: no difference of two
         return PairBound(0.0, 0.0, None, 0)
-    settled, tried, many = 0.0, list[tuple[float, Pair | None]](), [changes for changes in found if not few(changes)]
+    settled, tried = 0.0, list[tuple[float, WordPair | None]]()
+    many = [changes for changes in found if not few(changes)]
     for changes in found:
         if few(changes):
             bound, best = every_word(changes, rows)
             settled = max(settled, bound)
         else:
             best = Tried(changes, of_logits(model, rows), len(rows), rng).pairs()
-        tried += zip(Table(changes).moved(best, rows).tolist(), best, strict=True)
+        tried += zip(WordTable(changes).moved(best, rows).tolist(), best, strict=True)
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     pair = pair if attained > 0 else None
     count, heap = itertools.count(), list[tuple[float, int, Logit, Both]]()
@@ -255,7 +256,7 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     return PairBound(max(attained, settled, -heap[0][0] if heap else 0.0), attained, pair, next(count))
 
 
-class Table:
+class WordTable:
     """Every word with one symbol at the output, or one of each order, and which of them an exchange compares."""
 
     def __init__(self, changes: Changes) -> None:
@@ -304,14 +305,14 @@ class Table:
         centre, size, off = start.centre + self.changes.read(words), np.abs(start.centre), start.box
         for head in self.changes.heads:
             off, size = off + slack_of(head, ALIKE if self.alike else 0.0), size + np.abs(head.v).max((0, 1))
-        form = Form(centre, np.zeros((*centre.shape, 0)), np.broadcast_to(off, centre.shape)).rounded(size)
+        form = SlopeForm(centre, np.zeros((*centre.shape, 0)), np.broadcast_to(off, centre.shape)).rounded(size)
         behind = tail(parts.layers[0], parts.model.final_norm, form)
         values = [behind.value(row) for row in rows]
         low, high = (np.concatenate([ends[side] for ends in values], axis=1) for side in (0, 1))
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 
-    def moved(self, pairs: list[Pair], rows: Floats) -> Floats:
+    def moved(self, pairs: list[WordPair], rows: Floats) -> Floats:
         """Not more than the greatest change of any row's value between the words of each pair."""
         words: I64 = np.array(pairs, dtype=np.int64).reshape(-1, self.changes.words.n)
         low, high = (part.reshape(-1, 2, len(rows)) for part in self.logits(words, rows))
@@ -319,7 +320,7 @@ class Table:
         return np.asarray(np.maximum(gap, 0.0) * (1 - 1e-15))
 
 
-def _alike(head: Head, free: list[int]) -> bool:
+def _alike(head: SymbolHead, free: list[int]) -> bool:
     """Whether the weights and values of all free places are the same."""
     e, v = head.e[free], head.v[free]
     return bool((np.abs(e - e[0]) <= ALIKE * e[0]).all() and (np.abs(v - v[0]) <= ALIKE).all())
@@ -327,14 +328,14 @@ def _alike(head: Head, free: list[int]) -> bool:
 
 def few(changes: Changes) -> bool:
     """Whether the words, or their symbols without order, can all be tried."""
-    table = Table(changes)
+    table = WordTable(changes)
     return table.count <= MOST and all(t in table.free for t, *_ in changes.exchanges)
 
 
-def every_word(changes: Changes, rows: Floats) -> tuple[float, list[Pair]]:
+def every_word(changes: Changes, rows: Floats) -> tuple[float, list[WordPair]]:
     """Not less than the greatest change of any row's value by an exchange, and a pair of words for each row. Cost: the
-    words of :class:`Table`, forwards once each."""
-    table = Table(changes)
+    words of :class:`WordTable`, forwards once each."""
+    table = WordTable(changes)
     words = table.words
     inside = np.flatnonzero(table.sample.inside(words))
     low, high = np.full((len(words), len(rows)), np.inf), np.full((len(words), len(rows)), -np.inf)

@@ -24,7 +24,7 @@ from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.languages.dfa import Dfa
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
-from restrict.soft.bounds.parts import Parts, ReadyHead, prepare
+from restrict.soft.bounds.parts import ReadyHead, ReadyModel, prepare
 from restrict.soft.bounds.positionwise import normed
 from restrict.soft.bounds.scores import EXP
 from restrict.soft.influence.polygons import (
@@ -49,13 +49,13 @@ FAR = 1.0
 
 
 EVERY = slice(None)
-Pair = tuple[list[int], list[int]]
+WordPair = tuple[list[int], list[int]]
 """Two words that differ in one place, as columns."""
 Span = tuple[float, float]
 """Limits of what the weights of a head add up to, beside the exchanged place."""
 
 
-class Head(NamedTuple):
+class SymbolHead(NamedTuple):
     """One head for one symbol at the output: weights ``(n, S)``, values ``(n, S, d)``, and how far both are off."""
 
     e: Floats
@@ -71,7 +71,7 @@ class PairBound:
 
     bound: float
     attained: float
-    words: Pair | None
+    words: WordPair | None
     cells: int
 
 
@@ -87,7 +87,7 @@ class Plane(NamedTuple):
     there: Flags
 
 
-def heads_of(parts: Parts, symbol: int) -> list[Head]:
+def heads_of(parts: ReadyModel, symbol: int) -> list[SymbolHead]:
     """The tables of every head where the output's place holds a symbol (a marker's row where it is pinned). A head that
     sees nothing there adds nothing and is left out."""
     model, n = parts.model, parts.n
@@ -100,7 +100,7 @@ def heads_of(parts: Parts, symbol: int) -> list[Head]:
     return [_head(head, keys, out, 0 if out in pinned else symbol, n) for head in seeing]
 
 
-def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> Head:
+def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> SymbolHead:
     q, k = head.query.image(keys[out, symbol]), head.key.image(keys)
     v = head.output.image(head.value.image(keys))
     size, width = np.abs(k.centre) + k.box, q.centre.shape[-1]
@@ -115,10 +115,10 @@ def _head(head: ReadyHead, keys: Enclosure, out: int, symbol: int, n: int) -> He
     eta = float(above(error, width).max()) + EXP + 1e-15 * (1 + float(np.abs(scores).max()))
     if seen.any() and top - scores[seen].min() > LOW:
         eta = max(eta, FAR)
-    return Head(e, v.centre, eta, float(v.box.max()))
+    return SymbolHead(e, v.centre, eta, float(v.box.max()))
 
 
-def slack_of(head: Head, alike: float = 0.0) -> Floats:
+def slack_of(head: SymbolHead, alike: float = 0.0) -> Floats:
     """How far each entry of a word's average is off at most, for what the weights and the values are off."""
     seen = head.v[head.e > 0]
     if not len(seen):
@@ -131,7 +131,7 @@ def slack_of(head: Head, alike: float = 0.0) -> Floats:
 class Changes:
     """Everything about one symbol at the output: exchanges, heads, and the change of every entry."""
 
-    def __init__(self, parts: Parts, words: Words, places: list[int]) -> None:
+    def __init__(self, parts: ReadyModel, words: Words, places: list[int]) -> None:
         self.parts, self.words = parts, words
         self.heads = heads_of(parts, words.symbol)
         found = words.exchanges(places)
@@ -159,7 +159,7 @@ class Changes:
             total += np.einsum("wj,wjd->wd", e, head.v[at, words]) / np.maximum(e.sum(1), 1e-300)[:, None]
         return total
 
-    def plane(self, head: Head, row: Floats, near: I64 | None = None, span: Span | None = None) -> Plane:
+    def plane(self, head: SymbolHead, row: Floats, near: I64 | None = None, span: Span | None = None) -> Plane:
         """The polygons of a direction; ``near`` as in :meth:`along`, ``span``: only words within it."""
         v = head.v @ row
         seen = head.e > 0
@@ -215,7 +215,7 @@ class Changes:
         return total, ranges
 
     def change(
-        self, head: Head, row: Floats, plane: Plane, near: I64 | slice, within: tuple[float, float] | None
+        self, head: SymbolHead, row: Floats, plane: Plane, near: I64 | slice, within: tuple[float, float] | None
     ) -> Floats:
         """The greatest change of what one head returns in a direction, by some exchanges of the plane's."""
         limits = None

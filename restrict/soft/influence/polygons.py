@@ -74,7 +74,7 @@ class Edges(NamedTuple):
     kept: Flags
 
     def chosen(self, near: I64 | slice) -> "Edges":
-        """Those of some polygons."""
+        """The edges of some polygons, by their indices."""
         return Edges(self.xa[near], self.ya[near], self.xb[near], self.yb[near], self.kept[near])
 
 

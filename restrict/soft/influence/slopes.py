@@ -32,7 +32,7 @@ POINTS, SMALL = 8, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class SlopeForm:
     """``c + g eps + r``: shapes ``(..., d)``, ``(..., d, m)``, ``(..., d)``."""
 
     c: Floats
@@ -49,42 +49,42 @@ class Form:
         """The greatest absolute value of each entry."""
         return np.asarray(np.abs(self.c) + self.reach)
 
-    def rounded(self, size: Floats) -> "Form":
-        """With room for the error of operations on numbers of this size."""
-        return Form(self.c, self.g, self.r + ROUND * size)
+    def rounded(self, size: Floats) -> "SlopeForm":
+        """The form with room for the error of operations on numbers of this size."""
+        return SlopeForm(self.c, self.g, self.r + ROUND * size)
 
 
-def parted(a: Form) -> Form:
+def parted(a: SlopeForm) -> SlopeForm:
     """The remainders as generators of their own, behind those that are there: linear maps then add no more to them."""
     own = a.r[..., None] * np.eye(a.r.shape[-1])
-    return Form(a.c, np.concatenate([a.g, own], axis=-1), np.zeros_like(a.r))
+    return SlopeForm(a.c, np.concatenate([a.g, own], axis=-1), np.zeros_like(a.r))
 
 
-def _padded(a: Form, b: Form) -> tuple[Form, Form]:
+def _padded(a: SlopeForm, b: SlopeForm) -> tuple[SlopeForm, SlopeForm]:
     """Two forms of which one has generators behind those of the other."""
     most = max(a.g.shape[-1], b.g.shape[-1])
 
-    def wide(form: Form) -> Form:
+    def wide(form: SlopeForm) -> SlopeForm:
         more = most - form.g.shape[-1]
-        return Form(form.c, np.concatenate([form.g, np.zeros((*form.g.shape[:-1], more))], axis=-1), form.r)
+        return SlopeForm(form.c, np.concatenate([form.g, np.zeros((*form.g.shape[:-1], more))], axis=-1), form.r)
 
     return (a if a.g.shape[-1] == most else wide(a)), (b if b.g.shape[-1] == most else wide(b))
 
 
-def added(a: Form, b: Form) -> Form:
+def added(a: SlopeForm, b: SlopeForm) -> SlopeForm:
     """The sum of two forms in the same generators, or where one has more."""
     a, b = _padded(a, b)
-    return Form(a.c + b.c, a.g + b.g, a.r + b.r).rounded(a.size + b.size)
+    return SlopeForm(a.c + b.c, a.g + b.g, a.r + b.r).rounded(a.size + b.size)
 
 
-def mapped(matrix: Floats, a: Form, shift: Floats | float = 0.0) -> Form:
+def mapped(matrix: Floats, a: SlopeForm, shift: Floats | float = 0.0) -> SlopeForm:
     """``matrix a + shift``."""
     size = np.abs(matrix)
-    form = Form(a.c @ matrix.T + shift, matrix @ a.g, a.r @ size.T)
+    form = SlopeForm(a.c @ matrix.T + shift, matrix @ a.g, a.r @ size.T)
     return form.rounded(a.size @ size.T + np.abs(shift))
 
 
-def _largest(a: Form) -> tuple[Floats, Floats]:
+def _largest(a: SlopeForm) -> tuple[Floats, Floats]:
     """The :data:`PAIRED` largest generators of each form, and how far the others go together."""
     size = np.abs(a.g)
     if a.g.shape[-1] <= PAIRED:
@@ -94,7 +94,7 @@ def _largest(a: Form) -> tuple[Floats, Floats]:
     return np.take_along_axis(a.g, order[..., :PAIRED], -1), less
 
 
-def contracted(matrix: Floats, a: Form, b: Form) -> Form:
+def contracted(matrix: Floats, a: SlopeForm, b: SlopeForm) -> SlopeForm:
     """``sum_j matrix[k, j] a_j b_j``. What is not of the first order is ``eps H_k eps'`` for one matrix ``H_k``: the
     sizes of its entries are added up, in which the products of all ``j`` have met."""
     (left, less), (right, rest) = _largest(a), _largest(b)
@@ -105,11 +105,11 @@ def contracted(matrix: Floats, a: Form, b: Form) -> Form:
     size = np.abs(matrix).T
     a, b = _padded(a, b)
     g = matrix @ (a.c[..., None] * b.g + b.c[..., None] * a.g)
-    form = Form((a.c * b.c) @ matrix.T, g, np.abs(met).sum((-1, -2)) + off @ size)
+    form = SlopeForm((a.c * b.c) @ matrix.T, g, np.abs(met).sum((-1, -2)) + off @ size)
     return form.rounded((a.size * b.size) @ size)
 
 
-def multiplied(a: Form, b: Form) -> Form:
+def multiplied(a: SlopeForm, b: SlopeForm) -> SlopeForm:
     """All entries times the one entry of ``b``. What is not of the first order is ``a``'s generators by a number that
     is at most ``b``'s reach, whatever it is: the largest are generators again, in ``a``'s directions, and so is ``b``'s
     remainder in that of ``a``'s centre. Linear maps then keep what each entry has to do with the others."""
@@ -117,22 +117,22 @@ def multiplied(a: Form, b: Form) -> Form:
     first, last = _padded(a, b)
     g = last.c[..., None] * first.g + first.c[..., None] * last.g
     g = np.concatenate([g, (a.c * b.r)[..., None], most[..., None] * large], axis=-1)
-    return Form(a.c * b.c, g, b.size * a.r + most * rest).rounded(a.size * b.size)
+    return SlopeForm(a.c * b.c, g, b.size * a.r + most * rest).rounded(a.size * b.size)
 
 
-def scaled(a: Form, weight: Floats, shift: Floats | float = 0.0) -> Form:
+def scaled(a: SlopeForm, weight: Floats, shift: Floats | float = 0.0) -> SlopeForm:
     """``weight a + shift``, entry by entry."""
-    form = Form(a.c * weight + shift, a.g * weight[:, None], a.r * np.abs(weight))
+    form = SlopeForm(a.c * weight + shift, a.g * weight[:, None], a.r * np.abs(weight))
     return form.rounded(a.size * np.abs(weight) + np.abs(shift))
 
 
-def centred(a: Form) -> Form:
+def centred(a: SlopeForm) -> SlopeForm:
     """The form less its mean."""
     d = a.c.shape[-1]
     return mapped(np.eye(d) - 1 / d, a)
 
 
-def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
+def inverse_root(v: SlopeForm, low: Floats, high: Floats) -> SlopeForm:
     """``1 / sqrt(v)`` of forms with one entry that lie between two numbers: along the chord, or as an interval. ``f(v)
     + A v`` with ``A = 1 / (sqrt low sqrt high (sqrt low + sqrt high))``, the chord's slope, is convex: at most its
     value at the ends, at least its minimum ``3/2 (2A)^(1/3)`` over all positive numbers (docs/soft-verdicts.md)."""
@@ -142,18 +142,19 @@ def inverse_root(v: Form, low: Floats, high: Floats) -> Form:
     slope = 1 / (first * last * (first + last))
     most, least = 1 / first + slope * low, 1.5 * np.cbrt(2 * slope)
     middle, off = (most + least) / 2, (most - least) / 2
-    along = Form(middle - slope * v.c, -slope[..., None] * v.g, off + slope * v.r).rounded(most + slope * v.size)
+    along = SlopeForm(middle - slope * v.c, -slope[..., None] * v.g, off + slope * v.r).rounded(most + slope * v.size)
     flat = (1 / first - 1 / last) / 2
     chord = along.reach <= 4 * flat
     c = np.where(chord, along.c, (1 / first + 1 / last) / 2)
     r = np.where(chord, along.r, flat + ROUND * most)
     usable = usable[..., None]
     g = np.where((chord & usable)[..., None], along.g, 0.0)
-    return Form(np.where(usable, c, 0.0), g, np.where(usable, r, np.inf))
+    return SlopeForm(np.where(usable, c, 0.0), g, np.where(usable, r, np.inf))
 
 
-def root_of(norm: LayerNorm, u: Form) -> Form:
-    """That of a LayerNorm, of centred forms; ``ResourceLimit`` where it may be undefined."""
+def root_of(norm: LayerNorm, u: SlopeForm) -> SlopeForm:
+    """The inverse deviation by which a LayerNorm multiplies centred forms; ``ResourceLimit`` where it may be
+    undefined."""
     low, high = eps_range(norm)
     found, least, most = variance(u, low, high)
     if low == 0 and not (least > 0).all():
@@ -161,7 +162,7 @@ def root_of(norm: LayerNorm, u: Form) -> Form:
     return inverse_root(found, least, most)
 
 
-def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
+def variance(u: SlopeForm, low: float, high: float) -> tuple[SlopeForm, Floats, Floats]:
     """The mean square of a centred form plus epsilon (between two numbers), and its ends: Lemma 2."""
     d, reach = u.c.shape[-1], u.reach
     whole = (u.c * u.c).sum(-1) / d
@@ -174,7 +175,7 @@ def variance(u: Form, low: float, high: float) -> tuple[Form, Floats, Floats]:
     along = np.maximum(whole - far / 2, 0.0) ** 2 / np.maximum(whole, 1e-300)  # the part in the centre's direction
     least = np.maximum(along, np.maximum(root - np.sqrt(square), 0.0) ** 2)
     most = np.minimum(whole + far + square, (root + np.sqrt(square)) ** 2)
-    form = Form(
+    form = SlopeForm(
         (whole + square / 2 + (low + high) / 2)[..., None], slope, (rest + square / 2 + (high - low))[..., None]
     )
     return form.rounded((size / ROUND)[..., None]), np.maximum(least - size, 0.0) + low, most + size + high
@@ -185,21 +186,21 @@ class Normed:
     """A LayerNorm on a form: its image, the centred input over the deviation, and one over the deviation."""
 
     norm: LayerNorm
-    image: Form
-    shape: Form
-    scale: Form
+    image: SlopeForm
+    shape: SlopeForm
+    scale: SlopeForm
 
-    def back(self, b: Form) -> Form:
-        """The gradient before it from the one behind it."""
+    def back(self, b: SlopeForm) -> SlopeForm:
+        """The gradient in front of the LayerNorm from the one behind it."""
         weighted = scaled(b, self.norm.weight)
         d = b.c.shape[-1]
         share = contracted(np.full((1, d), 1 / d), self.shape, weighted)
         level = centred(weighted)
         gap = multiplied(self.shape, share)
-        return multiplied(added(level, Form(-gap.c, -gap.g, gap.r)), self.scale)
+        return multiplied(added(level, SlopeForm(-gap.c, -gap.g, gap.r)), self.scale)
 
 
-def normed(norm: LayerNorm, x: Form) -> Normed:
+def normed(norm: LayerNorm, x: SlopeForm) -> Normed:
     """LayerNorm of a form."""
     u = centred(x)
     d = u.c.shape[-1]
@@ -208,12 +209,12 @@ def normed(norm: LayerNorm, x: Form) -> Normed:
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
 
-def _unless(far: Bools, a: Form, centre: float, radius: float) -> Form:
-    """A form, but an interval where ``far`` says so."""
-    return Form(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
+def _unless(far: Bools, a: SlopeForm, centre: float, radius: float) -> SlopeForm:
+    """A form, and the interval ``centre +- radius`` in its place where ``far`` says so."""
+    return SlopeForm(np.where(far, centre, a.c), np.where(far[..., None], 0.0, a.g), np.where(far, radius, a.r))
 
 
-def _at_most(a: Form, most: float) -> Form:
+def _at_most(a: SlopeForm, most: float) -> SlopeForm:
     """A form whose entries are known not to be larger: as an interval where it goes above."""
     return _unless(~(a.size <= most), a, 0.0, most)
 
@@ -223,31 +224,31 @@ class Network:
     """A network on a form: its image (without skip connection), and the derivatives of its hidden units."""
 
     ffn: ReadyFeedForward
-    image: Form
-    slopes: Form
+    image: SlopeForm
+    slopes: SlopeForm
 
-    def back(self, b: Form) -> Form:
+    def back(self, b: SlopeForm) -> SlopeForm:
         """The gradient before it from the one behind it."""
         return contracted(self.ffn.inner.matrix.T, self.slopes, mapped(self.ffn.outer.matrix.T, b))
 
 
-def network(ffn: ReadyFeedForward, x: Form) -> Network:
+def network(ffn: ReadyFeedForward, x: SlopeForm) -> Network:
     """A network of a form; without generators, at a point, the remainders are rounding and stay remainders."""
     value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, x, ffn.inner.bias))
     value = parted(value) if x.g.shape[-1] else value
     return Network(ffn, mapped(ffn.outer.matrix, value, ffn.outer.bias), slopes)
 
 
-def hidden(kind: str, z: Form) -> tuple[Form, Form]:
+def hidden(kind: str, z: SlopeForm) -> tuple[SlopeForm, SlopeForm]:
     """Hidden units and their derivatives: to the first order along a chord, what is off from it being enclosed."""
     reach = z.reach
     low, high = z.c - reach, z.c + reach
     if kind == "relu":
         slope = np.where(high <= 0, 0.0, np.where(low >= 0, 1.0, high / np.where(high > low, high - low, 1.0)))
         off = np.where((low < 0) & (high > 0), -slope * low / 2, 0.0)
-        image = Form(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
+        image = SlopeForm(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
         ends = (low > 0).astype(float), (high >= 0).astype(float)
-        return image.rounded(z.size), Form((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
+        return image.rounded(z.size), SlopeForm((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
     parts = POINTS if (high - low > SMALL).any() else 1
     steps = np.linspace(0.0, 1.0, parts + 1).reshape(-1, *[1] * low.ndim)
     at = low + steps * (high - low)
@@ -259,7 +260,7 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
     return image.rounded(1 + z.size), slopes.rounded(1 + z.size)
 
 
-def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) -> Form:
+def _chord(z: SlopeForm, at: Floats, values: Floats, slope: Floats, curved: float) -> SlopeForm:
     """A function of a form along the chord of equidistant points, with what it is off between them: at most an eighth
     of ``curved`` (above its absolute second derivative) times their squared distance. ``slope``: the derivative at the
     centre, taken where the range is small."""
@@ -269,11 +270,11 @@ def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) ->
     gaps = values - slope * (at - z.c)
     bulge = curved / 8 * (width / (len(at) - 1)) ** 2
     low, high = gaps.min(0) - bulge, gaps.max(0) + bulge
-    return Form((low + high) / 2, slope[..., None] * z.g, (high - low) / 2 + np.abs(slope) * z.r)
+    return SlopeForm((low + high) / 2, slope[..., None] * z.g, (high - low) / 2 + np.abs(slope) * z.r)
 
 
 def second_derivative(kind: str, x: Floats) -> Floats:
-    """That of a GELU, up to 1e-13; the first is :func:`.steepness`."""
+    """The second derivative of a GELU, up to 1e-13; the first is :func:`.steepness`."""
     if kind == "gelu":
         return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (2 - x * x))
     k, cubic = math.sqrt(2 / math.pi), 0.044715
@@ -284,14 +285,14 @@ def second_derivative(kind: str, x: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Tail:
+class SlopedTail:
     """What is behind attention, on all residual streams of a form: the last stream, and the way back. ``count``: so
     many generators, the first form's in front, have a meaning on the way forwards; those of the way back are behind
     them."""
 
     final: LayerNorm | None
-    last: Form
-    steps: tuple[Callable[[Form], Form], ...]
+    last: SlopeForm
+    steps: tuple[Callable[[SlopeForm], SlopeForm], ...]
     count: int
 
     def value(self, row: Floats) -> tuple[Floats, Floats]:
@@ -309,11 +310,11 @@ class Tail:
             low, high = np.fmin(np.fmax(low, -most), most), np.fmax(np.fmin(high, most), -most)
         return low + shift.c - shift.r, high + shift.c + shift.r
 
-    def gradient(self, row: Floats) -> Form:
+    def gradient(self, row: Floats) -> SlopeForm:
         """The gradient of ``row . activation`` by the residual stream behind attention; the first form's generators in
         front."""
         shape = self.last.c.shape
-        back = Form(
+        back = SlopeForm(
             np.broadcast_to(row, shape), np.zeros((*shape, self.count)), np.broadcast_to(ROUND * np.abs(row), shape)
         )
         for step in reversed(self.steps):
@@ -321,11 +322,11 @@ class Tail:
         return back
 
 
-def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
-    """Forwards from the residual streams of a form."""
-    steps: list[Callable[[Form], Form]] = []
+def tail(layer: ReadyLayer, final: LayerNorm | None, y: SlopeForm) -> SlopedTail:
+    """What is behind attention, from the residual streams of a form to the last stream."""
+    steps: list[Callable[[SlopeForm], SlopeForm]] = []
 
-    def normalised(norm: LayerNorm | None, x: Form) -> Form:
+    def normalised(norm: LayerNorm | None, x: SlopeForm) -> SlopeForm:
         if norm is None:
             return x
         made = normed(norm, x)
@@ -339,9 +340,9 @@ def tail(layer: ReadyLayer, final: LayerNorm | None, y: Form) -> Tail:
         steps.append(lambda b: added(b, made.back(b) if before is None else before.back(parted(made.back(b)))))
         x = normalised(layer.behind[1], added(x, made.image))
     longest = normalised(final, x)
-    return Tail(final, x, tuple(steps), longest.g.shape[-1])
+    return SlopedTail(final, x, tuple(steps), longest.g.shape[-1])
 
 
-def point(x: Floats) -> Form:
-    """A single vector."""
-    return Form(x, np.zeros((len(x), 0)), np.zeros(len(x)))
+def point(x: Floats) -> SlopeForm:
+    """A single vector as a form without generators."""
+    return SlopeForm(x, np.zeros((len(x), 0)), np.zeros(len(x)))

@@ -96,12 +96,12 @@ class Parity(Source):
         return even if m == 0 else (even + 1) / 2
 
     def chance(self, m: int) -> float:
-        """That of the best predictor that knows nothing but the length."""
+        """The cross-entropy of the best predictor that knows nothing but the length."""
         even, odd = self.next(()), self.next((1,))
         return entropy(even if m == 0 else tuple((a + b) / 2 for a, b in zip(even, odd, strict=True)))
 
     def chance_given_last(self, m: int) -> float:
-        """That of the best predictor that knows the length and the last symbol."""
+        """The cross-entropy of the best predictor that knows the length and the last symbol."""
         if m <= 1:
             return self.optimum(m)
         return (self.mixture(self.last_weight) + self.mixture(1 - self.last_weight)) / 2
@@ -194,7 +194,7 @@ class Dyck2(Source):
         return entropy((self.p / 2, self.p / 2, 1 - self.p))
 
     def chance(self, m: int) -> float:
-        """That of the best predictor that knows nothing but the length."""
+        """The cross-entropy of the best predictor that knows nothing but the length."""
         some = self.unbalanced(m)
         close = (1 - self.p) * some / 2
         return entropy((self.p / 2, self.p / 2, close, close, (1 - self.p) * (1 - some)))

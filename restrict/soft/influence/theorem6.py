@@ -29,7 +29,7 @@ from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import gap_norm, recursion
-from restrict.soft.bounds.parts import Parts, logit_gap, prepare
+from restrict.soft.bounds.parts import ReadyModel, logit_gap, prepare
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import batch, chosen_positions, exchangeable
 from restrict.soft.influence.logits import logit_influence
@@ -105,7 +105,7 @@ def _source(model: SoftModel, language: str) -> type[Parity | Dyck2] | None:
 # ---------------------------------------------------------------- floors
 
 
-def eta_bound(parts: Parts, positions: I64, symbols: tuple[tuple[int, int], ...] = ()) -> float:
+def eta_bound(parts: ReadyModel, positions: I64, symbols: tuple[tuple[int, int], ...] = ()) -> float:
     """A certified bound on the change of any logit difference when one of these positions is exchanged."""
     tokens = allowed_tokens(parts)
     out = parts.model.output_position(parts.n)
@@ -123,20 +123,20 @@ def binary_floor(eta: float) -> float:
     return math.log1p(math.exp(-eta / 2)) / math.log(2) * DOWN if eta < 1400 else 0.0
 
 
-def _membership_floor(parts: Parts) -> tuple[float, float]:
+def _membership_floor(parts: ReadyModel) -> tuple[float, float]:
     possible = chosen_positions(parts.model, parts.n)
     tried = sorted({int(possible[0]), int(possible[len(possible) // 2]), int(possible[-1])})
     eta = min(eta_bound(parts, np.array([i])) for i in tried)
     return eta, binary_floor(eta)
 
 
-def _last_symbol(parts: Parts) -> tuple[int, bool]:
+def _last_symbol(parts: ReadyModel) -> tuple[int, bool]:
     """The last symbol's position, and whether the output is read there."""
     last = parts.n - 1 - (parts.model.end_marker is not None)
     return last, last == parts.model.output_position(parts.n)
 
 
-def _parity_floor(parts: Parts, source: Parity, m: int) -> tuple[float, float]:
+def _parity_floor(parts: ReadyModel, source: Parity, m: int) -> tuple[float, float]:
     last, seen = _last_symbol(parts)
     if m < (2 if seen else 1):
         return math.inf, source.optimum(m) * DOWN
@@ -150,7 +150,7 @@ def _parity_floor(parts: Parts, source: Parity, m: int) -> tuple[float, float]:
     return eta, max(floor, source.optimum(m)) * DOWN
 
 
-def _dyck_floor(parts: Parts, source: Dyck2, m: int) -> tuple[float, float]:
+def _dyck_floor(parts: ReadyModel, source: Dyck2, m: int) -> tuple[float, float]:
     if m == 0 or len(exchangeable(parts.model, parts.n)) == 0:
         return math.inf, source.optimum(m) * DOWN
     eta = eta_bound(parts, exchangeable(parts.model, parts.n), ((0, 2),))

@@ -8,7 +8,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.influence.exchanges import Sample
-from restrict.soft.influence.pairs import Changes, Pair, Span
+from restrict.soft.influence.pairs import Changes, Span, WordPair
 from restrict.soft.influence.polygons import UNITS
 from restrict.soft.models.model import Floats
 
@@ -84,7 +84,7 @@ class Turned:
         found[above] = np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9)
         return found
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[WordPair]:
         """For each two symbols and each head the two words that are farthest apart, of those at the corners of its sums
         in the direction of their first axis: there one head's change is the greatest of all words'."""
         found = []

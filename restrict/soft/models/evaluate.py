@@ -199,7 +199,7 @@ def affine(matrix: Floats, bias: Floats, x: Real) -> Real:
 
 
 def fed_forward(ffn: SoftFeedForward, x: Real) -> Real:
-    """What the network adds."""
+    """What a layer's network adds to the residual stream ``x``."""
     return affine(ffn.outer, ffn.outer_bias, activated(ffn.activation, affine(ffn.inner, ffn.inner_bias, x)))
 
 

@@ -102,7 +102,7 @@ def _model(tensors: Tensors, root: Node, path: Path | None) -> SoftModel:
 
 
 def few(node: Node) -> list[Node]:
-    """The entries of a list of layers or heads."""
+    """The entries of a list of layers or heads, of which a file may have only so many."""
     if len(node.items()) > soft_model.MANY:
         node.fail(f"more than {soft_model.MANY}")
     return node.items()

@@ -51,7 +51,8 @@ def _head(query: Row, key: Row, value: Row, to: int, sign: float, scale: str) ->
 
 
 def _network(rows: list[Row], bias: float, to: int, weights: tuple[float, ...]) -> SoftFeedForward:
-    """A network of which each unit has such a row and this bias; dimension ``to`` gets their weighted sum."""
+    """A network whose units have the given rows and this bias each; dimension ``to`` gets the weighted sum of the
+    units."""
     outer = _matrix(WIDTH, len(rows), {(to, unit): w for unit, w in enumerate(weights)})
     return SoftFeedForward(np.concatenate([_row(row) for row in rows]), np.full(len(rows), bias), outer, zeros(WIDTH))
 
@@ -59,8 +60,8 @@ def _network(rows: list[Row], bias: float, to: int, weights: tuple[float, ...]) 
 def _published(
     name: str, layers: tuple[SoftLayer, ...], terms: tuple[str, ...], read: int, labels: tuple[str, str], what: str
 ) -> SoftModel:
-    """A model of that paper: dimensions 0, 1, 2 are the symbols 0, 1, CLS, then come the terms; the sign of dimension
-    ``read`` at CLS tells which label it is."""
+    """A model of Chiang & Cholak (2022): dimensions 0, 1, 2 are the symbols 0, 1, CLS, then come the terms; the sign of
+    dimension ``read`` at CLS tells which label it is."""
     table = _matrix(len(terms), WIDTH, {(at, 3 + at): 1.0 for at in range(len(terms))})
     return SoftModel(
         name=name,

@@ -73,7 +73,7 @@ class Term:
 
     @cached_property
     def tree(self) -> Tree:
-        """Its syntax tree. Raises :class:`ModelError` for text that is not a term."""
+        """The term's syntax tree. Raises :class:`ModelError` for text that is not a term."""
         try:
             return parse(self.text, TOP, ("i", "n"), Meter(READING))
         except Reject as reject:
@@ -84,12 +84,12 @@ class Term:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Which of ``i`` and ``n`` occur in it."""
+        """Which of ``i`` and ``n`` occur in the term."""
         return frozenset(mentioned(self.tree))
 
     @property
     def uses_i(self) -> bool:
-        """Whether the position occurs in it."""
+        """Whether the position occurs in the term."""
         return "i" in self.names
 
     def check(self) -> "Term":
@@ -129,7 +129,7 @@ class Term:
 
 @lru_cache(maxsize=1024)
 def _kept_value(term: Term, i: int, n: int) -> float:
-    """Every head asks for its scale in every run at a length."""
+    """The value of a term, kept: every head asks for its scale in every run at a length."""
     return _middle(term._bounds(i, n), term.text)
 
 
@@ -166,7 +166,7 @@ def _enclosed(x: Range, text: str) -> Span:
 
 
 def _middle(x: Range, text: str) -> float:
-    """The double that stands for a value."""
+    """The double nearest to the middle of an enclosure."""
     return _nearest(x[0] if x[0] == x[1] else (x[0] + x[1]) / 2, text)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from restrict.base.errors import UsageError, quote
-from restrict.base.htmltable import Table
+from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Node, Record, one_line_lists
 from restrict.base.wording import at_most
 from restrict.checker.account import Place, Reject
@@ -94,10 +94,12 @@ class SoftCertificate(Record):
             model["name"], model["sha256"], n, fixed, read_at, quantity, epsilon, norms, provenance=provenance
         )
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         rows: list[tuple[str, object]] = [("fixed", len(self.fixed)), ("quantity", self.quantity)]
-        return Table(f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)])
+        return ShownTable(
+            f"soft certificate: {self.model} at n = {self.n}", [*rows, ("moves by at most", self.epsilon)]
+        )
 
 
 def read_epsilon(text: str) -> Fraction:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
-from restrict.base.htmltable import Table
+from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Node
 from restrict.checker.read import listing
 from restrict.checker.verdict import MAX_N, VERDICT
@@ -102,10 +102,10 @@ class Forced(Certified):
         """The answer for machines."""
         return self.document() | {"verified": self.verified, "stopped": self.stopped}
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         rows = [("fixed", self.shown()), ("free", self.n - len(self.fixed)), ("words", self.inputs)]
-        return Table(f"forced decision of {self.names()[0]} at n = {self.n}", rows)
+        return ShownTable(f"forced decision of {self.names()[0]} at n = {self.n}", rows)
 
 
 class RestrictedAttack(Attack):

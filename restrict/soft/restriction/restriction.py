@@ -37,7 +37,7 @@ from restrict.base.files import read_bytes
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, linear, norms
 from restrict.soft.bounds.exchange import run_values
-from restrict.soft.bounds.parts import Parts, prepare
+from restrict.soft.bounds.parts import ReadyModel, prepare
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import varied
 from restrict.soft.models import evaluate
@@ -55,7 +55,7 @@ taken where the re-check does not follow."""
 class Goal:
     """What is to be certified: the output at ``place`` moves by at most ``epsilon``."""
 
-    parts: Parts
+    parts: ReadyModel
     place: int
     quantity: Quantity
     epsilon: Fraction
@@ -254,7 +254,7 @@ class _Search:
             chunk = max(1, chunk // 2)
 
 
-def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
+def movement(parts: ReadyModel, y: Enclosure, quantity: Quantity) -> float:
     """How far apart the outputs of two vectors of a set (d,) can be, rounded up."""
     if parts.model.output.kind == "signs":
         raise UsageError(
@@ -284,7 +284,7 @@ def movement(parts: Parts, y: Enclosure, quantity: Quantity) -> float:
     return float(min((most - least).max() + 1e-13, 1.0))
 
 
-def bounded_movement(parts: Parts, fixed: dict[int, int], quantity: Quantity, position: int) -> float:
+def bounded_movement(parts: ReadyModel, fixed: dict[int, int], quantity: Quantity, position: int) -> float:
     """A certified bound, rounded up, on how far the free tokens together can move the output at a position, where these
     are fixed (symbols as indices): a label's probability, or (``margin``) a difference of logits."""
     found = run_values(parts, allowed_tokens(parts, fixed), at=[position])
@@ -310,7 +310,7 @@ def read_position(model: SoftModel, n: int, position: int | None) -> int:
     return position
 
 
-def norm_hints(parts: Parts) -> dict[str, str]:
+def norm_hints(parts: ReadyModel) -> dict[str, str]:
     """Bounds on the 2-norms of all matrices, as decimal text, for the re-check to verify."""
     found: dict[str, float] = {}
     for at, layer in enumerate(parts.layers):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from restrict.base.htmltable import Table, shortened
+from restrict.base.htmltable import ShownTable, shortened
 from restrict.base.strictjson import Node, Record
 from restrict.base.wording import at_least, counted
 from restrict.checker.read import integers, strings
@@ -149,7 +149,7 @@ class Decided(Answer, Certified):
         """Where a certificate comes from."""
         return {"provenance": {"tool": f"restrict {__version__}", "language": self.language}}
 
-    def facts(self) -> Table:
+    def facts(self) -> ShownTable:
         """What a notebook shows."""
         (name, symbols), wrong = self.names(), self.wrong
         upto = "every prefix, whatever its length" if self.upto is None else f"prefixes of at most {self.upto} symbols"
@@ -157,7 +157,7 @@ class Decided(Answer, Certified):
         if wrong is not None:
             word = shortened([symbols[s] for s in wrong.word]) or "the empty word"
             rows.append(("wrong behind", f"{word}{' (no shorter prefix is wrong)' * self.shortest}"))
-        return Table(f"{name} on {self.language}, {self.lengths()}: {self.status}", rows)
+        return ShownTable(f"{name} on {self.language}, {self.lengths()}: {self.status}", rows)
 
     def symbol(self, a: int) -> str:
         """The name of a symbol; the start token's, or the reader's, for -1."""

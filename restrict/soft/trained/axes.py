@@ -65,7 +65,7 @@ def along(rows: Array, c: Array, g: Array, r: Array) -> Array:
 
 
 @dataclass
-class Table:
+class CellTable:
     """Cells in the order of their nodes. ``reached``: what :func:`along` is in each of the first cells, by a number
     that a caller gives its directions."""
 

@@ -39,10 +39,10 @@ COMMON = ("model", "n", "language", "memory", "fixed")
 
 
 class _Over(Exception):
-    """No more cases come before their certificate."""
+    """Raised when no more cases come before their certificate."""
 
 
-class Part(Check):
+class PartialCheck(Check):
     """A check of some cases only."""
 
     pending: Group | None = None
@@ -88,7 +88,7 @@ def part(
     part. ``known``: what was verified before, which holds where the tables reached at least as far: a case is about the
     words up to its position, and tables that reach farther only make remainders larger. ``Reject``: as the checker."""
 
-    class Own(Part):
+    class Own(PartialCheck):
         among, left_out = False, False
 
         def every(self, cases: list[Any], expected: Sequence[Key], place: Place) -> None:
@@ -116,7 +116,7 @@ def ahead(model: bytes, head: Any, frames: Iterator[Frame], known: Verified) -> 
     ``known``. Gives the steps, and the first frame that has no cases."""
     last: Frame = {}
 
-    class Early(Part):
+    class Early(PartialCheck):
         at: Group | None = None
 
         def every(self, cases: list[Any], expected: Sequence[Key], place: Place) -> None:
@@ -166,7 +166,7 @@ def framed(stream: BinaryIO) -> Iterator[Frame]:
 
 
 def main() -> None:
-    """Read, check, say it."""
+    """Read cases and a certificate from the standard input, check them, and write the steps and the checker's line."""
     gc.disable()
     frames, known, steps, model = framed(sys.stdin.buffer), Verified(), 0, b""
     frame = next(frames)

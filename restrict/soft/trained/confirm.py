@@ -14,7 +14,7 @@ from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.forms import leaves
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.parts import AHEAD, LEAF, WORTH, Parts
+from restrict.soft.trained.parts import AHEAD, LEAF, WORTH, Processes
 from restrict.soft.trained.verdict import Case, Open
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ UNSHOWN = r": wrong: label [0-9]+ is not shown|the weights of the word vanish"
 Found = TypeVar("Found", Verdict, "EveryLength")
 
 
-def confirmed(found: Found, name: str, parts: Parts | None = None) -> tuple[Found, str | None]:
+def confirmed(found: Found, name: str, parts: Processes | None = None) -> tuple[Found, str | None]:
     """What the trusted checker takes of a verdict, and its line; a case that it does not take is open. Where a margin
     is too small for the checker's integers, what comes before stays; of a verdict on every length nothing does. A word
     whose logit is too near to 0 is not wrong: its case is open. ``name`` is what messages call the certificate.
@@ -57,8 +57,8 @@ def cost_of(case: Case, said: dict[tuple[int, int], list[int]], alike: bool) -> 
     return len(case.upper) * (i + 1) + LEAF * leaves(case.tree) * (not known)
 
 
-def begun(parts: Parts) -> Callable[[Verdict], None]:
-    """What has parts of the check begin, given a verdict."""
+def begun(parts: Processes) -> Callable[[Verdict], None]:
+    """A function that has ``parts`` begin the check of the verdict that it is given."""
 
     def begin(found: Verdict) -> None:
         said, alike = dict[tuple[int, int], list[int]](), found.model.positions is None
@@ -74,7 +74,7 @@ class Ahead:
     the certificate's own check takes a case as verified only where it has all that was verified. To be called behind
     each decided case; those with one position and symbol are sent together."""
 
-    def __init__(self, parts: Parts, model: Trained) -> None:
+    def __init__(self, parts: Processes, model: Trained) -> None:
         self.parts, self.model, self.head = parts, model, dict[str, Any]()
         self.anew()
 

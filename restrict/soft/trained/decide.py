@@ -160,13 +160,13 @@ class _Run:
         return Attack(self.model, self.states[0].graph, self.search().atoms)
 
     def search(self) -> SharedSearch:
-        """That of the finest graph."""
+        """The search on the finest graph."""
         found = self.states[-1].search
         assert isinstance(found, SharedSearch)
         return found
 
     def begun(self, graph: Graph, memory: tuple[str, ...] = ()) -> _State:
-        """All cases of a graph are to be decided."""
+        """The state of the search on a graph, of which all cases are to be decided."""
         return _State(graph, SharedSearch(self.model, graph, self.n), graph.cases(self.n), memory)
 
     def late(self) -> bool:
@@ -307,7 +307,7 @@ class _Layers(_Run):
     def begun(
         self, graph: Graph, memory: tuple[str, ...] = (), fine: Fine | None = None, share: int | None = None
     ) -> _State:
-        """All cases of a graph are to be decided, with cells as fine as is said."""
+        """The state of the search on a graph, of which all cases are to be decided, with cells as fine as is said."""
         share = OPTIONS.share if share is None else share
         search = Second(self.model, graph, self.n, *(fine or OPTIONS.finer[0]))
         return _State(graph, search, graph.cases(self.n), memory, share=share)

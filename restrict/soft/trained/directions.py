@@ -190,7 +190,7 @@ class Directions:
         return [((u - w / 2) / QUOTIENT, w / 2 / QUOTIENT) for u, w in zip(*self.quotients[1:], strict=True)]
 
     def ratios(self, key: Key) -> tuple[list[int], list[int]] | None:
-        """Upper ends and widths of these quotients as a certificate holds them."""
+        """Upper ends and widths of the quotients of denominators, as a certificate holds them."""
         each = ((h, self.weights[0] / other) for h, other in enumerate(self.weights[1:], 1))
         ends = [(self.most(key, h, by), -self.most(key, h, -by)) for h, by in each]
         if not all(1 / LARGEST < low <= high < LARGEST for high, low in ends):

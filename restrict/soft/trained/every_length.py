@@ -326,7 +326,7 @@ class Elaborator(Everywhere):
     """The trusted checker, which is asked for potentials and writes them down instead of reading them."""
 
     def begin(self) -> None:
-        """Nothing is written."""
+        """Begin anew, with nothing written."""
         self.written: Phi = []
 
     def case(self, key: tuple[int, int, int], hints: list[Any], place: Place) -> None:

@@ -43,7 +43,7 @@ def nearest(margins: Array, errors: Array, key: Key) -> Margin:
     return Margin(float(margins[k] / errors[k]), float(margins[k]), float(errors[k]), key)
 
 
-class Part(NamedTuple):
+class FirmCell(NamedTuple):
     """A cell that is to be beyond its rounding: its ends, the parts by which it was decided, how often it may be
     halved, the cell made ready and the bounds on what is asked there, where they are known."""
 
@@ -64,7 +64,9 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
     search.quotients, search.held = None, search.ends(key, case.held)
     known = case.margins if case.own is None else None  # else the bounds are those of cells that several cases share
     cells = leaves_of(case.tree, *search.sides_of(key, *search.alone(case), case.tree))
-    parts = [Part(leaf.low, leaf.high, leaf.parts, OPTIONS.deepest - leaf.depth) for leaf in cells if not leaf.empty]
+    parts = [
+        FirmCell(leaf.low, leaf.high, leaf.parts, OPTIONS.deepest - leaf.depth) for leaf in cells if not leaf.empty
+    ]
     if known is not None:
         parts = [part._replace(margins=margins) for part, margins in zip(parts, known, strict=True)]
     found = _beyond(search, errors, key, parts, OPTIONS.simple + 2 * case.cells)
@@ -73,12 +75,12 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
         search.use(len(search.turns) - 1)
         box = search.rounded(key)
         search.quotients, search.held = None, search.ends(key, search.narrowed(key, *box, ALL))
-        found = _beyond(search, errors, key, [Part(*search.span(*box), 0, OPTIONS.deepest)], FIRM)
+        found = _beyond(search, errors, key, [FirmCell(*search.span(*box), 0, OPTIONS.deepest)], FIRM)
         search.turns.pop()
     return found
 
 
-def _beyond(search: Search, errors: Errors, key: Key, level: list[Part], most: int) -> tuple[int, Margin] | None:
+def _beyond(search: Search, errors: Errors, key: Key, level: list[FirmCell], most: int) -> tuple[int, Margin] | None:
     """Some cells of a case, and what they are halved to, at most so many."""
     asked, near, count = search.graph.asked[key[2]], NONE, 0
     if not len(asked.places):
@@ -106,11 +108,11 @@ def _beyond(search: Search, errors: Errors, key: Key, level: list[Part], most: i
     return count, near
 
 
-def _halved(search: Search, key: Key, part: Part, cell: Cell, kept: I64, worst: int) -> list[Part]:
+def _halved(search: Search, key: Key, part: FirmCell, cell: Cell, kept: I64, worst: int) -> list[FirmCell]:
     """The halves of a cell."""
     m, first, second = search.halving(cell, kept, key, worst, part.low, part.high)
     below, above = halves(part.low, part.high, m)
     return [
-        Part(part.low, below, 0, part.depth - 1, first),
-        Part(above, part.high, 0, part.depth - 1, second),
+        FirmCell(part.low, below, 0, part.depth - 1, first),
+        FirmCell(above, part.high, 0, part.depth - 1, second),
     ]

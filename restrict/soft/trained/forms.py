@@ -204,7 +204,7 @@ def leaves(tree: Tree) -> int:
 
 
 def coordinates(tree: Tree) -> int:
-    """So many coordinates has a cell at least that a tree halves."""
+    """The least number of coordinates that a cell must have for a tree to halve it."""
     return max(tree[0] + 1, coordinates(tree[1]), coordinates(tree[2])) if isinstance(tree, list) and tree[2:] else 0
 
 

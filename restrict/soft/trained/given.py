@@ -30,7 +30,7 @@ PAIRS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Proved(Answer):
+class ProvedClaim(Answer):
     """What a certificate proves of a claim about words of at most ``n`` symbols (``None``: of any length). ``status``:
     ``right``, ``wrong`` or ``open``; every prefix of at most ``upto`` symbols is right (``None``: every prefix).
     ``line``: the checker's."""
@@ -59,7 +59,7 @@ class Proved(Answer):
 
 def proved(
     content: bytes, model: Trained, graph: Graph, n: int | None, *, language: str = "", name: str = "certificate"
-) -> Proved:
+) -> ProvedClaim:
     """What the trusted checker takes of a certificate, as an answer about ``graph`` up to ``n`` symbols, or of every
     length. ``name``: of the certificate in messages. ``ModelError``: it does not hold, or is about another
     architecture, or lacks a word or what is wanted behind it; ``UsageError``: it is of another kind. Cost: that of the
@@ -84,7 +84,7 @@ def proved(
     word: Word | None = tuple(wrong["word"]) if wrong and upto < most and len(wrong["word"]) <= most else None
     if word is not None:
         both.behind(word)
-    return Proved(
+    return ProvedClaim(
         model=model, graph=graph, language=language, n=n,
         status="right" if upto >= most else "open" if word is None else "wrong",
         upto=None if upto == math.inf else max(int(min(upto, most)) - more, -1),
@@ -162,7 +162,7 @@ class _Both:
             raise ModelError(f"{self.name}: behind {self.shown(trail)} it wants {theirs}, and what is asked is {mine}")
 
     def shown(self, trail: Trail) -> str:
-        """A word in a message."""
+        """A word as messages show it."""
         word = list[str]()
         while trail:
             trail, s = trail
@@ -170,7 +170,7 @@ class _Both:
         return quote(" ".join(reversed(word))) if word else "the empty word"
 
     def named(self, want: frozenset[int]) -> str:
-        """Labels in a message."""
+        """Labels as messages name them."""
         return " ".join(self.model.labels[k] for k in sorted(want)) or "nothing"
 
 

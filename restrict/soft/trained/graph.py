@@ -102,7 +102,7 @@ class Graph:
 
     @cached_property
     def before(self) -> list[list[int]]:
-        """From where each state is entered."""
+        """For each state those from which it is entered."""
         ptr, source, _ = self.edges
         return [source[low:high].tolist() for low, high in itertools.pairwise(ptr)]
 
@@ -147,7 +147,7 @@ class Graph:
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
-        """For each state that of the graph without memories."""
+        """For each state the state of the graph without memories from which it was made."""
         return tuple(range(len(self.delta))) if self.base is None else tuple(self.base.roots[q] for q in self.of)
 
     @cached_property

@@ -31,7 +31,7 @@ has verified the first."""
 Group = tuple[int, int]
 
 
-class Parts:
+class Processes:
     """Processes that wait for a certificate. To be used with ``with``: at its end they are gone."""
 
     def __init__(self, count: int | None = None) -> None:
@@ -43,7 +43,7 @@ class Parts:
             for _ in range(min(MOST, cores()) if count is None else count):
                 self.processes.append(started())
 
-    def __enter__(self) -> Parts:
+    def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

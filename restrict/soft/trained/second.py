@@ -16,7 +16,7 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
-from restrict.soft.trained.axes import Table, axes, turn_document
+from restrict.soft.trained.axes import CellTable, axes, turn_document
 from restrict.soft.trained.cells import activated, moved, normalised
 from restrict.soft.trained.directions import BOUND, Key
 from restrict.soft.trained.empty import Empty
@@ -39,7 +39,7 @@ SLOPE = 1 << 16
 """Slopes of the second layer's output against a coordinate of the case's own cell are integers times ``2^-16``."""
 
 
-class Leaf(NamedTuple):
+class TurnedCell(NamedTuple):
     """A cell of a node: the stream behind the first block, and for each head a query, a key and a value, turned."""
 
     stream: Form
@@ -48,10 +48,10 @@ class Leaf(NamedTuple):
     values: list[Form]
 
 
-class Part(NamedTuple):
+class NodeCell(NamedTuple):
     """A cell of a node in the box of its node: lower and upper ends."""
 
-    leaf: Leaf
+    leaf: TurnedCell
     low: Array
     high: Array
 
@@ -98,7 +98,7 @@ class Second:
             root = math.sqrt(size)
             value = b @ out[h].T
             self.maps.append(((a @ q[0] / root, a @ q[1] / root), (a @ k[0], a @ k[1]), (value @ v[0], value @ v[1])))
-        self.keys, self.values = [Table() for _ in range(heads)], [Table() for _ in range(heads)]
+        self.keys, self.values = [CellTable() for _ in range(heads)], [CellTable() for _ in range(heads)]
         self.nodes: dict[Key, int] = {}
         self.places: list[dict[int, list[int]]] = [{}]
         self.starts, self.before, self.into = [0], [0], list[int]()
@@ -117,7 +117,7 @@ class Second:
 
     # ---------------------------------------------------------------- nodes
 
-    def leaf(self, key: Key, low: Array, high: Array) -> Leaf:
+    def leaf(self, key: Key, low: Array, high: Array) -> TurnedCell:
         """A cell of a node, carried to the second layer."""
         cell, _ = self.first.kept(key, low, high)
         start, t = cell.form(), self.behind
@@ -133,15 +133,15 @@ class Second:
         x = x if t.adds else y
         read = [[merged(Form(*moved(np.ascontiguousarray(w), b, *y)), KEPT) for w, b in maps] for maps in self.maps]
         queries, keys, values = (list(part) for part in zip(*read, strict=True))
-        return Leaf(merged(x, STREAM), queries, keys, values)
+        return TurnedCell(merged(x, STREAM), queries, keys, values)
 
-    def cells(self, key: Key, low: Array, high: Array, depth: float, found: list[Part]) -> Tree:
+    def cells(self, key: Key, low: Array, high: Array, depth: float, found: list[NodeCell]) -> Tree:
         """The tree of a node's cells, which are put behind ``found``."""
         leaf = self.leaf(key, low, high)
         far = max(float((np.abs(k.g).sum(1) + k.r).max()) for k in leaf.keys)
         m = int(np.argmax(high - low)) if len(low) else 0
         if far <= self.fine or depth <= 0 or not len(low) or high[m] - low[m] < OPTIONS.narrow:
-            found.append(Part(leaf, low, high))
+            found.append(NodeCell(leaf, low, high))
             return 0
         below, above = halves(low, high, m)
         sides = (low, below), (above, high)
@@ -149,7 +149,7 @@ class Second:
         left, both = depth - (OPTIONS.one_left if any(rows) else 1), zip(rows, sides, strict=True)
         return [m, *([row] if row else self.cells(key, *side, left, found) for row, side in both)]
 
-    def node(self, key: Key, hard: bool = False) -> tuple[Layered, list[Part]]:
+    def node(self, key: Key, hard: bool = False) -> tuple[Layered, list[NodeCell]]:
         """The node of a case: its box in the coordinates in which its sides add up to least, halved. ``hard``: some of
         its own are tried in any case."""
         first, group = self.first, (key[1], self.graph.roots[key[2]])
@@ -170,7 +170,7 @@ class Second:
         _, number, top, bottom = best
         first.use(number)
         upper, width = outward(top, bottom)
-        high, parts = np.array(upper) / BOUND, list[Part]()
+        high, parts = np.array(upper) / BOUND, list[NodeCell]()
         self.empty = Empty(first, key)
         tree = self.cells(key, high - np.array(width) / BOUND, high, self.deepest, parts)
         return Layered(key, upper, width, tree, len(parts), math.inf, number), parts
@@ -181,7 +181,7 @@ class Second:
         top, bottom = self.first.box(key)
         return float((top - bottom).sum()), number, top, bottom
 
-    def keep(self, key: Key, leaves: list[Leaf]) -> None:
+    def keep(self, key: Key, leaves: list[TurnedCell]) -> None:
         """Make a node ready for the cases behind it."""
         for h in range(self.model.heads):
             self.keys[h].forms += [leaf.keys[h] for leaf in leaves]
@@ -239,7 +239,7 @@ class Second:
                 break
         return Open(key, self.graph.about(key[2], self.worst[1]), self.worst[0])
 
-    def framed_by(self, case: Layered, parts: list[Part], most: int) -> tuple[Layered, list[Leaf]] | None:
+    def framed_by(self, case: Layered, parts: list[NodeCell], most: int) -> tuple[Layered, list[TurnedCell]] | None:
         """Decide a case in the second basis of its group, or in one of its own where that is open or old."""
         key = case.key
         group = key[1], self.graph.roots[key[2]]
@@ -258,10 +258,12 @@ class Second:
                 self.framed[group] = key[0], found[0].second
         return found
 
-    def tried(self, case: Layered, parts: list[Part], number: int, most: int) -> tuple[Layered, list[Leaf]] | None:
+    def tried(
+        self, case: Layered, parts: list[NodeCell], number: int, most: int
+    ) -> tuple[Layered, list[TurnedCell]] | None:
         """Decide a case at every cell of its node in a second basis, with at most so many more cells: the case and the
         cells, or ``None``."""
-        made, leaves = replace(case, second=number, leaves=[], least=math.inf, cells=0), list[Leaf]()
+        made, leaves = replace(case, second=number, leaves=[], least=math.inf, cells=0), list[TurnedCell]()
         self.left, trees = most, list[Tree]()
         for part in parts:
             tree = self.settled(made, part, OPTIONS.split, leaves)
@@ -271,7 +273,7 @@ class Second:
         made.tree = grafted(case.tree, iter(trees))
         return made, leaves
 
-    def settled(self, made: Layered, part: Part, depth: int, leaves: list[Leaf]) -> Tree | None:
+    def settled(self, made: Layered, part: NodeCell, depth: int, leaves: list[TurnedCell]) -> Tree | None:
         """Decide a case at one cell of its node, which is halved as long as it is open: the tree, or ``None``."""
         if self.late():
             return None
@@ -295,7 +297,7 @@ class Second:
         def half(low: Array, high: Array, depth: int) -> Tree | None:
             if (row := self.empty.found(low, high)) is not None:
                 return [row]
-            return self.settled(made, Part(self.leaf(made.key, low, high), low, high), depth, leaves)
+            return self.settled(made, NodeCell(self.leaf(made.key, low, high), low, high), depth, leaves)
 
         return halved(half, low, high, m, depth)
 
@@ -315,7 +317,7 @@ class Second:
 class At:
     """A case at one cell of its node."""
 
-    def __init__(self, search: Second, case: Layered, part: Part, way: Way) -> None:
+    def __init__(self, search: Second, case: Layered, part: NodeCell, way: Way) -> None:
         leaf, self.part, self.case = part.leaf, part, case
         self.search, self.key, self.leaf, self.way = search, case.key, leaf, way
         weights = [weighed(*q, *search.keys[h].at(way.cells, leaf.keys[h])) for h, q in enumerate(leaf.queries)]
@@ -418,7 +420,7 @@ class At:
         return [upper, width, tree, self.axis, *slopes] if slopes else [upper, width, tree] if tree else [upper, width]
 
     def cell(self, low: Array, high: Array, depth: int) -> Tree | None:
-        """The tree of cells that decides this one, or ``None``."""
+        """The tree of cells that decides the cell from ``low`` to ``high``, or ``None``."""
         self.used += 1
         cell, kept = widest(Cell(self.start, self.rows, self.rest, low, high, self.leaf.stream.g))
         margin, worst = self.margin(cell, kept, low, high)

@@ -134,13 +134,13 @@ class SharedSearch(Search):
 
 
 def inside(one: Ranges, other: Ranges) -> bool:
-    """Whether every range is inside another one."""
+    """Whether each range of ``one`` is inside that of ``other`` at the same place."""
     (upper, width), (most, wide) = (np.array(bounds) for bounds in (one, other))
     return bool((upper <= most).all() and (upper - width >= most - wide).all())
 
 
 def together(ranges: list[Ranges]) -> Ranges:
-    """The least ranges that hold all of some."""
+    """The least ranges, place by place, that hold all of the given ones."""
     upper, width = (np.array([bounds[k] for bounds in ranges]) for k in (0, 1))
     top, low = upper.max(0), (upper - width).min(0)
     return top.tolist(), (top - low).tolist()

@@ -32,7 +32,7 @@ class Norm(NamedTuple):
     bias: Array
 
 
-class Linear(NamedTuple):
+class StoredLinear(NamedTuple):
     """``x @ weight + bias``: weight of shape ``(inputs, outputs)``."""
 
     weight: Array
@@ -44,11 +44,11 @@ class StoredLayer(NamedTuple):
     ``attention`` has 3 d outputs (query, key, value), ``inner`` and ``outer`` are the network's."""
 
     norm1: Norm | None
-    attention: Linear
-    projection: Linear
+    attention: StoredLinear
+    projection: StoredLinear
     norm2: Norm | None
-    inner: Linear
-    outer: Linear
+    inner: StoredLinear
+    outer: StoredLinear
 
 
 def tensors_of(content: bytes, source: str) -> dict[str, Array]:
@@ -91,7 +91,7 @@ class Reader(Taken[Array]):
         return value
 
     def token(self, key: str, rows: int) -> int | None:
-        """A special token's row, or none."""
+        """The row of a special token by its key, or ``None`` where the configuration has none."""
         value = self.config.get(key)
         if value is not None and (type(value) is not int or not 0 <= value < rows):
             self.fail(
@@ -105,7 +105,7 @@ class Reader(Taken[Array]):
         return self.take(name if self.has(name) else self.prefix + name, shape)
 
     def flag(self, key: str, otherwise: bool) -> bool:
-        """A fact of the configuration."""
+        """What the configuration says of a key, true or false."""
         value = self.config.get(key, otherwise)
         if type(value) is not bool:
             self.fail(f"config {key}: expected true or false, not {quote(value)}")
@@ -117,9 +117,9 @@ class Reader(Taken[Array]):
             return None
         return Norm(self.tensor(f"{name}.weight", d), self.tensor(f"{name}.bias", d))
 
-    def linear(self, name: str, inputs: int, outputs: int) -> Linear:
+    def linear(self, name: str, inputs: int, outputs: int) -> StoredLinear:
         """A map with its bias."""
-        return Linear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
+        return StoredLinear(self.tensor(f"{name}.weight", inputs, outputs), self.tensor(f"{name}.bias", outputs))
 
     def layer(self, number: int, d: int, inner: int) -> StoredLayer:
         """The weights of a block by its number."""

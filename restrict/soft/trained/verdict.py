@@ -58,7 +58,7 @@ class Case:
 
 @dataclass
 class Open:
-    """A case that is not: the label whose sign is not shown, the bound reached."""
+    """A case that is not decided: the label whose sign is not shown, the bound reached."""
 
     key: Key
     label: int
