@@ -122,6 +122,21 @@ def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -
     assert ablation.found_with(search, {}, "instances/contains-one.json", 9, 2).counts == (12, 20, 14)
 
 
+def test_the_ablation_ends_a_search_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts with what it has: at first all positions. Later searches are not ended."""
+    monkeypatch.setattr(ablation, "LIMIT", 1e-6)
+    name = ablation.LARGE[0][0]
+    assert ablation.goal(name, 50, 0)[0] == 50
+    monkeypatch.setattr(ablation, "LIMIT", 1000)
+    assert ablation.goal("contains-one", 50, 0)[0] == 1
+
+
+def test_the_ablation_makes_programs_of_the_published_form() -> None:
+    model = ablation.loaded("program:heads=1,mlps=1,seed=0", 6)
+    assert len(model.variables) > 3
+    assert model is ablation.loaded("program:heads=1,mlps=1,seed=0", 6)
+
+
 def test_the_ablation_of_verdicts_counts_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong word that is shortest decides its own length, too; every other value is that of one option."""
     (model,) = (model for model in ablation.CHECKPOINTS if "contains-aba-1l" in model[0])
