@@ -48,7 +48,7 @@ from restrict.base.options import Option, changed, table
 from restrict.force.options import OPTIONS
 from restrict.force.search import GoalSearch
 from restrict.model.program import Model
-from restrict.model.task import Task
+from restrict.model.task import Target, Task
 from restrict.optimum.explain import explain
 from restrict.optimum.lower_bound import lower_bound
 from restrict.optimum.options import OPTIONS as OPTIMUM
@@ -153,7 +153,7 @@ def loaded(name: str, n: int) -> Model:
 
 def goal(name: str, n: int, seed: int) -> Counts:
     """Fixed positions, pairs walked, and scores computed."""
-    target = n // 2 if name.startswith("program:") else "last"
+    target: Target = n // 2 if name.startswith("program:") else "last"
     search = GoalSearch(Task.of(loaded(name, n), n, target=target, seed=seed))
     with limited(LIMIT):
         search.run()

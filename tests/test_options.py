@@ -1,5 +1,6 @@
 """The options of a search: one table each, within its range, and each does what its row says."""
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from tests.test_architecture import load_script
 
 ablation = load_script("ablation")
 ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in table(type(search.options))]
+PACKAGE = Path(restrict.__file__).parent
 DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
 
 
@@ -34,6 +36,42 @@ def test_each_option_is_within_its_range_and_off_is_another_value(search: str, o
     for which in (option.value, option.value if option.off is None else option.off):
         for value in which if isinstance(which, tuple) else (which,):
             assert option.least <= value <= option.most
+
+
+ROOMS = ("force",)
+"""Rooms of searches, whose numbers are rows of their tables of options."""
+PLAIN = (ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+"""What the value of a number is written with."""
+
+
+def numbers(path: Path) -> list[str]:
+    """The numbers that a module names, and that are not marked as facts (:data:`restrict.base.options.Fact`)."""
+    found = []
+    for line in ast.parse(path.read_text()).body:
+        if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
+            continue
+        fact = isinstance(line, ast.AnnAssign) and ast.unparse(line.annotation).startswith("Fact[")
+        parts = list(ast.walk(line.value))
+        number = any(isinstance(part, ast.Constant) and isinstance(part.value, int | float) for part in parts)
+        if number and not fact and all(isinstance(part, PLAIN) for part in parts):
+            targets = [line.target] if isinstance(line, ast.AnnAssign) else line.targets
+            found += [name.id for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)]
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_search_has_no_number_outside_its_table(room: str) -> None:
+    """Except facts: where another value would be wrong, as of a unit, a code or a number of a format."""
+    modules = [path for path in (PACKAGE / room).rglob("*.py") if path.name != "options.py"]
+    assert modules
+    assert {path.name: found for path in modules if (found := numbers(path))} == {}
+
+
+def test_numbers_are_found_in_a_module(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    lines = "A, B = 1, 2.5\nC: int = 2**20\nD: Fact[int] = -1\nE = len('x') + 1\nF = 'word'\nG, H = -1, (1, 2)\n"
+    path.write_text(lines)
+    assert numbers(path) == ["A", "B", "C", "G", "H"]
 
 
 def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:

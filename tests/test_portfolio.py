@@ -13,6 +13,7 @@ from restrict import certification
 from restrict.base.errors import NotEstablished
 from restrict.force import cases
 from restrict.force.looking import Looking
+from restrict.force.options import CASES
 from restrict.force.search import Best
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
@@ -160,4 +161,4 @@ def test_programs_of_many_maps_get_more_effort_for_a_tree(known: tuple[Model, in
         cases._Growing(task, Looking(task.instance, 7), 4096, 40_000).nodes
         for task in (Task.of(large, 8, target=7), Task.of(tiny, 8, target=7))
     ]
-    assert nodes[0] - nodes[1] >= cases.LONG_RUNS * (len(large.variables) - len(tiny.variables))
+    assert nodes[0] - nodes[1] >= CASES.long_runs * (len(large.variables) - len(tiny.variables))

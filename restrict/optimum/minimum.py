@@ -27,8 +27,9 @@ import numpy as np
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import ResourceLimit
 from restrict.certificate.certificate import Certificate
-from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
+from restrict.force.cases import confirm_by_tree, find_tree
 from restrict.force.looking import Looking
+from restrict.force.options import CASES
 from restrict.model.task import Task
 from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Cube, Oracle
@@ -294,7 +295,7 @@ class _Closing:
         short = self.blocks.instance.n <= OPTIONS.short
         looks = looks if short else min(looks, OPTIONS.looks) if self.patient else 0
         fixed = {**self.blocks.given, **cube}
-        most = MOST_LEAVES if looks else OPTIONS.leaves
+        most = CASES.leaves if looks else OPTIONS.leaves
         proof = confirm_by_tree(self.blocks.task, fixed, most, looks, self.blocks.shared)
         if proof is not None:
             self.take(cube, proof)
@@ -305,7 +306,7 @@ class _Closing:
         are tried before a large tree of the first may take what effort is left (110 inputs of 2 layers, 4 heads, n = 60
         to 100: 2708 positions, and 2719 where the large tree came first)."""
         others = self.others() if self.by_sat else iter(())
-        large = [(cube, MOST_LOOKS) for cube in self.by_sat[: OPTIONS.alternatives if self.patient else 1]]
+        large = [(cube, CASES.looks) for cube in self.by_sat[: OPTIONS.alternatives if self.patient else 1]]
         some = ((cube, OPTIONS.looks_others) for cube in islice(others, OPTIONS.alternatives))
         for cube, looks in chain(some, large, ((cube, 0) for cube in others)):
             if self.blocks.left <= 0 or self.proved(cube, looks):
