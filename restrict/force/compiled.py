@@ -243,7 +243,7 @@ class CompiledRun:
         words = int(self.program.words[v])
         place = int(self.program.offset[v]) + i * words
         bits = np.zeros(words * 64, dtype=np.uint8)
-        if combinations(sets) > OPTIONS.one_table:
+        if combinations(sets) > OPTIONS.image:
             bits[: self.program.domain[v]] = 1
         else:
             bits[self.instance.map_values(variable, i, sets).ravel()] = 1
