@@ -78,8 +78,8 @@ def test_every_word_of_six_letters_is_run(
 @pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all words: no restriction below the bound forces the label, and the one confirmed does."""
-    monkeypatch.setattr("restrict.optimum.by_words.WORDS", 64)
-    monkeypatch.setattr("restrict.optimum.by_words.AT_ONCE", 16)
+    monkeypatch.setattr("restrict.optimum.options.WORDS.batch", 64)
+    monkeypatch.setattr("restrict.optimum.options.WORDS.at_once", 16)
     letters = 2 + seed % 2
     model = program(tmp_path, seed, longest=6, letters=letters, classes=3, markers=seed % 2 == 1)
     instance = model.at(5 + seed % 2)
@@ -113,7 +113,7 @@ def test_the_bound_of_words_is_told(known: tuple[Model, int], monkeypatch: pytes
     model, optimum = known
     monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
     monkeypatch.setattr(certification, "few_words", lambda *_: False)
-    monkeypatch.setattr("restrict.optimum.by_words.WORDS", 256)
+    monkeypatch.setattr("restrict.optimum.options.WORDS.batch", 256)
     found = restrict.certify(model, 8)
     assert found.provenance["optimum"] == optimum == len(found.restriction.fixed)
     assert found.provenance["optimum_by"] == "words"

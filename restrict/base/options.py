@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 T = TypeVar("T")
 Fact = Annotated[T, "fact"]
 """The type of a constant that is no option, as another value would be wrong: a unit, a code, a number of a format or of
-a proof, or what is neither found nor refused. Modules of searches have no other numbers
+a proof, or a limit beyond which a question is refused. Modules of searches have no other numbers
 (``tests/test_options.py``)."""
 HUGE: Fact[int] = 2**62
 

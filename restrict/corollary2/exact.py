@@ -24,9 +24,10 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from restrict.optimum.enumeration import KEPT, Labels, all_labels, confirm_one, words_fit
+from restrict.optimum.enumeration import Labels, all_labels, confirm_one, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
+from restrict.optimum.options import ENUMERATION
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.hitting_sets import unmissed
 
@@ -65,7 +66,7 @@ def by_table(task: Task, language: Language) -> Found | Immune:
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
     if _mixed(labels, members, len(names)) and _open_edge(labels, members):
-        faces = largest_faces(labels, members, keep=KEPT, deadline=task.deadline)
+        faces = largest_faces(labels, members, keep=ENUMERATION.kept, deadline=task.deadline)
         if faces.largest >= 0 and (found := confirm_one(task, faces.cubes(instance.unpinned))) is not None:
             return found, faces.most, faces.complete
         if faces.largest >= 0 or not faces.complete:
