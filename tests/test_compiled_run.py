@@ -46,7 +46,7 @@ def test_random_programs_run_alike_on_kernels_and_in_python(programs: int, monke
         if model.output.variable in ("token", "position"):
             continue
         monkeypatch.setattr("restrict.force.options.OPTIONS.one_table", 2 if count % 3 == 0 else 2**16)
-        monkeypatch.setattr("restrict.rows.store.FIRST_PAIRS", 1 + count % 4)
+        monkeypatch.setattr("restrict.rows.options.ROWS.first_pairs", 1 + count % 4)
         at = model.at(n)
         assert supported(at)
         position = n - 1 if model.output.position == "last" else int(rng.integers(n))

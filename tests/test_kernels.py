@@ -326,7 +326,7 @@ def some_keys(rng: np.random.Generator, n: int, domain: int) -> ScanKeys:
 @pytest.mark.parametrize("seed", heavy_after(range(40), 2))
 def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(plain_lists, "BLOCK", int(rng.choice([1, 100, 1 << 17])))
+    monkeypatch.setattr("restrict.rows.options.ROWS.plain_block", int(rng.choice([1, 100, 1 << 17])))
     for _ in range(20):
         n, domain, rows = int(rng.integers(1, 60)), int(rng.integers(1, 11)), int(rng.integers(1, 30))
         keys, seeds = some_keys(rng, n, domain), rng.integers(-(2**63), 2**63 - 1, rows, dtype=np.int64)
@@ -344,7 +344,7 @@ def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_best_pairs_of_one_hashed_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as are asked for, whatever the scores: those of a row need not be spread evenly, and few may be high."""
-    monkeypatch.setattr(plain_lists, "BLOCK", 7)
+    monkeypatch.setattr("restrict.rows.options.ROWS.plain_block", 7)
     j, low = np.arange(100), np.zeros(100, np.int64)
     for scores in (j, j % 3, (2**62 + 1) * (j % 2), np.full(100, 5), 2**63 - 1 - j):
         monkeypatch.setattr(plain_lists, "scores_after", lambda states, w, scores=scores: scores[w % 100])

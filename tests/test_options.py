@@ -38,7 +38,7 @@ def test_each_option_is_within_its_range_and_off_is_another_value(search: str, o
             assert option.least <= value <= option.most
 
 
-ROOMS = ("force", "optimum")
+ROOMS = ("abstract", "corollary2", "cover", "depth_reduction", "force", "optimum", "rows")
 """Rooms of searches, whose numbers are rows of their tables of options."""
 PLAIN = (ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 """What the value of a number is written with."""

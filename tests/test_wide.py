@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.abstract import run as abstract
 from restrict.base.errors import NotEstablished
 from restrict.force import growth as wide
 from restrict.force import state
@@ -32,7 +31,7 @@ def narrow_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("restrict.force.options.OPTIONS.many_keys", 2)
     monkeypatch.setattr("restrict.force.options.OPTIONS.longest_walk", 3)
     monkeypatch.setattr("restrict.force.options.OPTIONS.table", 4)
-    monkeypatch.setattr(abstract, "MOST_POINTS", 6)
+    monkeypatch.setattr("restrict.abstract.options.RUN.points", 6)
 
 
 def small_programs(seed: int, count: int, words: int = 128) -> list[tuple[dict[str, Any], Model, int]]:

@@ -16,6 +16,7 @@ import numpy as np
 from restrict.base.arrays import I16, Bools, digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
+from restrict.corollary2.options import REFUTE
 from restrict.corollary2.verdict import Immune
 from restrict.force.cases import confirm
 from restrict.force.minimise import shrink
@@ -31,8 +32,6 @@ from restrict.optimum.options import ENUMERATION
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.hitting_sets import unmissed
 
-TRIES = 200
-"""The most restrictions that the abstract run is asked to confirm."""
 Found = tuple[Certificate, int, bool]
 """A certificate, how many free positions are possible at most, and whether that is exact."""
 
@@ -156,7 +155,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
             if (found := confirm(task, h)) is not None:
                 return found, optimum, True
             seen.append(h)
-            if len(seen) == TRIES:
+            if len(seen) == REFUTE.tries:
                 break
     except OutOfTime:
         fewest = min(p.lower for p in problems)

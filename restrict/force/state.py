@@ -13,8 +13,9 @@ from restrict.base.arrays import I64
 from restrict.force.image import combinations, whole
 from restrict.force.options import OPTIONS
 from restrict.model.program import Head, Instance, Map, Variable
+from restrict.rows.options import ROWS
 from restrict.rows.row import asks_for_itself
-from restrict.rows.store import COSTLY, Pair, RowList, RowStore
+from restrict.rows.store import Pair, RowList, RowStore
 
 Node = tuple[str, int]
 Box = tuple[tuple[int, ...], ...]
@@ -170,7 +171,7 @@ class ForcingState:
         if queries > OPTIONS.image:
             return True
         return domain > OPTIONS.many_keys and (
-            queries > OPTIONS.many_keys or (queries > 1 and positions * domain >= COSTLY)
+            queries > OPTIONS.many_keys or (queries > 1 and positions * domain >= ROWS.costly)
         )
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> Collection[int]:

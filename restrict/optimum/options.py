@@ -81,9 +81,7 @@ class OptimumOptions:
     minimal_length: int = option(
         100, 0, HUGE, "to this length SAT says, unasked, whether it is minimal for the model", 0
     )
-    pairwise: int = option(
-        6, 1, HUGE, "values up to which 'at most one' is written by pairs; else along a chain", 1
-    )
+    pairwise: int = option(6, 1, HUGE, "values up to which 'at most one' is written by pairs; else along a chain", 1)
     points: int = option(4096, 1, HUGE, "combinations of arguments that are written out; a wider map is refined")
     many_labels: int = option(64, 0, HUGE, "labels up to which all are named, else those that boxes show")
     check: int = option(20_000_000, 0, HUGE, "steps that the check of what was found may take")

@@ -22,6 +22,7 @@ from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, words_of
+from restrict.depth_reduction.options import THEOREM
 from restrict.kernels import collapse, input_sets
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions, rule_of
@@ -31,8 +32,6 @@ from restrict.rows.values import Values
 
 NO_SETS = input_sets.SetRows(np.zeros(1, np.int64), np.empty(0, np.int64))
 """What stands for the sets of no variable."""
-MOST_POINTS = 1 << 24
-"""A map is tabulated at all positions at once up to this many points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +186,7 @@ def full_table(instance: Instance, variable: Map) -> I64 | None:
     rows = instance.n if "i" in mentions(variable) else 1
     points = math.prod(sizes)
     rule = rule_of(variable)
-    if isinstance(rule, Callback) or points * rows > MOST_POINTS:
+    if isinstance(rule, Callback) or points * rows > THEOREM.points:
         return None
     grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
     expr = bind(expression(rule), n=instance.n)
