@@ -24,8 +24,8 @@ from restrict.kernels.scan_lists import ScanKeys, first_from, scan_rows
 from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads, to_document
 from restrict.model.program import Head, Instance, Map, Model, Output
-from restrict.rows import plain_lists, values
-from restrict.rows import row as rows
+from restrict.rows import plain_lists
+from restrict.rows.options import ROWS
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
 from tests import naive
@@ -105,11 +105,11 @@ def drawn(rng: np.random.Generator, score: str, masks: tuple[str, ...], most: in
 HASHED = "hash(i, q, j, k)"
 SOME = "none", "past", "strict_future"
 WAYS: dict[str, tuple[tuple[str, ...], int, float, list[dict[str, int]]]] = {
-    "any score": (("none", "past", "strict_past", "future"), 25, 0.4, [{}, {"WIDE_KEY": 1}]),
-    "short": (SOME, 25, 0.4, [{"NUMPY_PAIRS": 0}, {"SHORT_ROW": 0}, {"SHORT_ROW": 0, "NUMPY_PAIRS": 0}]),
+    "any score": (("none", "past", "strict_past", "future"), 25, 0.4, [{}, {"wide_key": 1}]),
+    "short": (SOME, 25, 0.4, [{"numpy_pairs": 0}, {"short_row": 0}, {"short_row": 0, "numpy_pairs": 0}]),
     "parts": (SOME, 40, 0.2, [
-        {"SHORT_ROW": 0, "NUMPY_PAIRS": 0, "PART": size, "FEW_LESS": few} | long
-        for size, long, few in ((2, {"LONG_ROW": 1}, 16), (4, {"LONG_ROW": 1}, 0), (8, {}, 0), (4, {}, 0))
+        {"short_row": 0, "numpy_pairs": 0, "part": size, "few_less": few} | long
+        for size, long, few in ((2, {"long_row": 1}, 16), (4, {"long_row": 1}, 0), (8, {}, 0), (4, {}, 0))
     ]),
 }  # fmt: skip
 """With the floor of the restricted positions computed beforehand, as in long rows, and without. Hashed rows by numpy
@@ -129,8 +129,7 @@ def test_random_rows_are_those_of_the_list_of_all_pairs(way: str, seed: int, mon
         row = drawn(rng, SCORES[seed % len(SCORES)] if way[0] == "a" else HASHED, masks, most, share)
         with monkeypatch.context() as patch:
             for name, value in setting.items():
-                for module in (rows, values) if name == "PART" else (rows,):
-                    patch.setattr(module, name, value)
+                patch.setattr(ROWS, name, value)
             assert way[0] == "a" or row_of(*row[:3]).seed is not None
             check_row(*row, (1, 2, 7, 1000))
 

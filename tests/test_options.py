@@ -38,7 +38,10 @@ def test_each_option_is_within_its_range_and_off_is_another_value(search: str, o
             assert option.least <= value <= option.most
 
 
-ROOMS = ("abstract", "corollary2", "cover", "depth_reduction", "force", "optimum", "rows")
+ROOMS = (
+    "abstract", "corollary2", "cover", "depth_reduction", "force", "optimum", "rows", "soft/influence",
+    "soft/restriction", "soft/trained",
+)  # fmt: skip
 """Rooms of searches, whose numbers are rows of their tables of options."""
 PLAIN = (ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
 """What the value of a number is written with."""
@@ -55,7 +58,8 @@ def numbers(path: Path) -> list[str]:
         number = any(isinstance(part, ast.Constant) and isinstance(part.value, int | float) for part in parts)
         if number and not fact and all(isinstance(part, PLAIN) for part in parts):
             targets = [line.target] if isinstance(line, ast.AnnAssign) else line.targets
-            found += [name.id for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)]
+            names = [name for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)]
+            found += [name.id for name in names if isinstance(name.ctx, ast.Store)]
     return found
 
 

@@ -26,26 +26,16 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
 from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.exchanges import Sample, Tried, of_logits, spread_of
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, Head, Pair, PairBound, Plane, slack_of
 from restrict.soft.influence.polygons import Flags
 from restrict.soft.influence.slopes import ROUND, Form, tail
 from restrict.soft.models.model import Floats, SoftModel
 
-CELLS = 400
-"""Pairs of cells of one symbol and logit."""
-NEAR = 1.02
-"""Pairs are halved until the bound is at most this times what is attained."""
-ACTIVE, WIDE, FAN = 6, 5, 6
-"""Axes along which a pair's exchanges are tried, how many of them are paired, and directions in a plane of two."""
-THIN = 1e-6
-"""Coordinates of a cell less wide than this share of the widest one have no generator of their own."""
-TRIED = 3
-"""Coordinates of each cell, the widest ones, that are tried before one is halved."""
-MOST, BATCH = 1 << 16, 1 << 11
-"""Words of one symbol at the output whose logits are computed at most, and at a time."""
-ALIKE = 1e-12
+ALIKE: Fact[float] = 1e-12
 """How far weights (as a share of them) and values may be apart to be called the same."""
 
 
@@ -102,12 +92,12 @@ class Space:
     def _lines(self) -> list[Line]:
         width, found = self.whole.high - self.whole.low, []
         order = [int(m) for m in np.argsort(-width, kind="stable") if width[m] > 1e-3 * width.max()]
-        for m in order[:ACTIVE]:
+        for m in order[: INFLUENCE.active]:
             row = np.eye(len(width))[m]
             planes = [self.changes.plane(head, self.basis[m]) for head in self.changes.heads]
             found.append(Line(row, planes, self.whole.low[m], self.whole.high[m]))
-        for i, j in itertools.combinations(order[:WIDE], 2):
-            for turn in np.pi * (np.arange(FAN) + 0.5) / FAN:
+        for i, j in itertools.combinations(order[: INFLUENCE.paired], 2):
+            for turn in np.pi * (np.arange(INFLUENCE.fan) + 0.5) / INFLUENCE.fan:
                 row = np.zeros(len(width))
                 row[i], row[j] = math.cos(turn) / width[i], math.sin(turn) / width[j]
                 _, ranges = self.changes.along(row @ self.basis)
@@ -174,7 +164,7 @@ class Logit:
         middle, radius = (cell.low + cell.high) / 2, (cell.high - cell.low) / 2
         centre = self.start.centre + space.centre + middle @ space.basis
         size = np.abs(centre) + np.abs(space.centre) + np.abs(middle) @ np.abs(space.basis) + float(radius.sum())
-        wide = radius > THIN * radius.max()
+        wide = radius > INFLUENCE.thin * radius.max()
         thin = np.abs(radius[~wide]) @ np.abs(space.basis[~wide])
         return Form(centre, space.basis[wide].T * radius[wide], self.start.box + thin).rounded(size)
 
@@ -217,13 +207,15 @@ class Logit:
         spans = [high - low for low, high in (self.range(pair.first), self.range(pair.second))]
         side = int(spans[1] > spans[0])
         cell = (pair.first, pair.second)[side]
-        tried = [cell.halves(m) for m in np.argsort(cell.low - cell.high, kind="stable")[:TRIED].tolist()]
+        tried = [cell.halves(m) for m in np.argsort(cell.low - cell.high, kind="stable")[: INFLUENCE.tried].tolist()]
         loss = [sum(high - low for low, high in map(self.range, halves)) for halves in tried]
         best = tried[loss.index(min(loss))]
         return [pair._replace(second=half) if side else pair._replace(first=half) for half in best]
 
 
-def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
+def logit_influence(
+    model: SoftModel, found: list[Changes], *, cells: int | None = None, seconds: float = 60.0
+) -> PairBound:
     """How far one exchanged symbol moves any logit (any difference of two, for softmax) of a one-layer model: the
     certified bound, what was attained, and the number of pairs. ``found``: of :func:`.pairs.changes_of`. At most
     ``cells`` pairs are halved for each symbol and logit, and none after ``seconds``. Words that are few are all tried,
@@ -245,8 +237,8 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     for space, row in itertools.product(map(Space, many), rows):
         logit, whole = Logit(space, row), space.start()
         heapq.heappush(heap, (-logit.bound(whole, attained), next(count), logit, whole))
-    most = 2 * cells * len(heap)
-    while heap and -heap[0][0] > NEAR * attained and next(count) < most and time.monotonic() < until:
+    most = 2 * (INFLUENCE.cells if cells is None else cells) * len(heap)
+    while heap and -heap[0][0] > INFLUENCE.near_logit * attained and next(count) < most and time.monotonic() < until:
         _, _, logit, worst = heapq.heappop(heap)
         for half in logit.halves(worst):
             narrow = logit.space.narrowed(half)
@@ -328,7 +320,7 @@ def _alike(head: Head, free: list[int]) -> bool:
 def few(changes: Changes) -> bool:
     """Whether the words, or their symbols without order, can all be tried."""
     table = Table(changes)
-    return table.count <= MOST and all(t in table.free for t, *_ in changes.exchanges)
+    return table.count <= INFLUENCE.table_words and all(t in table.free for t, *_ in changes.exchanges)
 
 
 def every_word(changes: Changes, rows: Floats) -> tuple[float, list[Pair]]:
@@ -338,7 +330,7 @@ def every_word(changes: Changes, rows: Floats) -> tuple[float, list[Pair]]:
     words = table.words
     inside = np.flatnonzero(table.sample.inside(words))
     low, high = np.full((len(words), len(rows)), np.inf), np.full((len(words), len(rows)), -np.inf)
-    for some in np.array_split(inside, -(-len(inside) // BATCH) or 1):
+    for some in np.array_split(inside, -(-len(inside) // INFLUENCE.batch) or 1):
         low[some], high[some] = table.logits(words[some], rows)
     there: Flags = np.zeros(len(words), dtype=bool)
     there[inside] = True

@@ -17,16 +17,17 @@ import numpy as np
 
 from restrict.base.arrays import Bools
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import Fact
 from restrict.soft.bounds.parts import GELU_SLOPES, ReadyFeedForward, ReadyLayer, eps_range
 from restrict.soft.bounds.positionwise import VANISHES
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm
 
-ROUND = 1e-12
-CURVED, BENT = 0.83, 1.3
+ROUND: Fact[float] = 1e-12
+CURVED: Fact[float] = 0.83
+BENT: Fact[float] = 1.3
 """Above the absolute second and third derivative of either GELU."""
-POINTS, SMALL = 8, 1e-4
-"""Parts of a range between whose ends a GELU is interpolated; ranges not wider than this have a slope instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +218,7 @@ def hidden(kind: str, z: Form) -> tuple[Form, Form]:
         image = Form(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
         ends = (low > 0).astype(float), (high >= 0).astype(float)
         return image.rounded(z.size), Form((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
-    parts = POINTS if (high - low > SMALL).any() else 1
+    parts = INFLUENCE.pieces if (high - low > INFLUENCE.small).any() else 1
     steps = np.linspace(0.0, 1.0, parts + 1).reshape(-1, *[1] * low.ndim)
     at = low + steps * (high - low)
     first = steepness(kind, at)
@@ -233,7 +234,7 @@ def _chord(z: Form, at: Floats, values: Floats, slope: Floats, curved: float) ->
     of ``curved`` (above its absolute second derivative) times their squared distance. ``slope``: the derivative at the
     centre, taken where the range is small."""
     width = at[-1] - at[0]
-    small = width <= SMALL
+    small = width <= INFLUENCE.small
     slope = np.where(small, slope, (values[-1] - values[0]) / np.where(small, 1.0, width))
     gaps = values - slope * (at - z.c)
     bulge = curved / 8 * (width / (len(at) - 1)) ** 2

@@ -51,7 +51,8 @@ class VerdictOptions:
     apart: float = option(
         4.0, 0, HUGE, "a quotient of denominators is halved where it loses this many times more", HUGE
     )
-    """Than what is not of the first order: its halves take no more cells than others, and make multipliers stronger."""
+    """Than what is not of the first order: its halves take no more cells than others, and make multipliers
+    stronger."""
     pieces: int = option(16, 2, HUGE, "the most pieces of a neuron's range, at whose width the grid begins", 2)
 
     # one layer: cells that no word reaches, and multipliers of sides
@@ -131,6 +132,32 @@ class VerdictOptions:
     """That its keys may have. Those of one word, which has no axes, hold no other."""
     better: float = option(0.75, 0, 1, "its own are kept where that sum is so much smaller")
     node_rest: int = option(15, 0, HUGE, "in vain, more and more nodes are left alone, up to so many", 0)
+    least_axis: float = option(1e-3, 0, HUGE, "directions in which no value is farther from the mean are left out", 0)
+    axis_words: int = option(64, 1, HUGE, "random words of each length that is looked at for axes", 1)
+    long: int = option(32, 0, HUGE, "generators, the longest ones, that are multiplied for a form's deviation", 0)
+    scales: tuple[int, ...] = option(
+        (40, 48, 54), 24, 62, "bits behind the point of potentials, the fewest first that will do", (54,)
+    )
+    looser: tuple[int, ...] = option(
+        (0, 4, 64, 1024), 0, HUGE, "units of 2^-24 by which bounds move outward until there are potentials", (0,)
+    )
+    far: int = option(256, 1, HUGE, "words of about this length show the coordinates of a hard case of all lengths")
+    cycle_turns: int = option(240, 0, 250, "coordinates of their own of all lengths", 0)
+    first_words: int = option(12, 0, HUGE, "words up to this length are tried first, all of them where they are few", 0)
+    firm: int = option(25, 1, HUGE, "cells of a case in coordinates of its own", 1)
+    """Twice as many take 4 seconds more for 4 more positions of one model in three, none of the others."""
+    together: int = option(32, 1, HUGE, "cells whose rounding is bounded at once: more take no less time", 1)
+    transitions: int = option(100, 0, HUGE, "transitions that are gone through for a case, as looking takes longer", 0)
+    equal: float = option(1e-7, 0, HUGE, "states that are nearer are merged in any case", 0)
+    processes: int = option(8, 1, 64, "processes", 1)
+    worth: int = option(24, 1, HUGE, "leaves of cases that are worth a process")
+    leaf: int = option(900, 1, HUGE, "unit: how many bounds a symbol of a path one costs")
+    sent: int = option(6, 0, HUGE, "leaves of cases that are sent together before there is a certificate", 0)
+    process_room: int = option(1 << 22, 0, HUGE, "larger models are checked in one process, as each has tables", 0)
+    waiting: int = option(2, 0, HUGE, "how often a process is sent cases before it has verified the first", 0)
+    least_second: float = option(1e-9, 0, HUGE, "directions of the first layer that are left to the remainder", 0)
+    maps: int = option(128, 0, HUGE, "unit: a token's maps take as long as d^2 by this many scores")
+    batch: int = option(1 << 22, 1, HUGE, "numbers in the scores, or in the neurons, of one batch")
 
 
 OPTIONS = VerdictOptions()
