@@ -1,21 +1,22 @@
 """What each option of a search gains: switched off and doubled, on fixed sets of models.
 
-    python scripts/ablation.py [--search goal|verdict|optimum] [--sets SET ...] [--quick] [--only NAME ...]
+    python scripts/ablation.py [--search goal|verdict|optimum|exchange] [--sets SET ...] [--quick] [--only NAME ...]
                                [--models MODEL:N ...] [--seeds N] [--off] [--limit S] [-o FILE.json]
                                [--markdown FILE.md]
 
 A row is an option of the search's table at another value: ``restrict/force/options.py`` (*goal*),
-``restrict/soft/trained/options.py`` (*verdict*) or ``restrict/optimum/options.py`` (*optimum*). Only the models whose
-search reads the option are searched again, as elsewhere nothing can change. *models*: on how many of these a count is
-another one. The figures are sums over these models alone: ``as it is > at the other value`` for what the search is for,
-and then, for what it takes, the second as a multiple of the first. Counts are the same on any machine; *s* is processor
-seconds.
+``restrict/soft/trained/options.py`` (*verdict*), ``restrict/optimum/options.py`` (*optimum*) or
+``restrict/depth_reduction/options.py`` (*exchange*). Only the models whose search reads the option are searched again,
+as elsewhere nothing can change. *models*: on how many of these a count is another one. The figures are sums over these
+models alone: ``as it is > at the other value`` for what the search is for, and then, for what it takes, the second as a
+multiple of the first. Counts are the same on any machine; *s* is processor seconds.
 
 - *goal*: *fixed* positions (less is better; where nothing is found, n); *work*: pairs walked; *scores* computed.
 - *verdict*: *proved*: up to how many symbols each model is decided (more is better); *cells* of the certificate, and
   its *bytes*. Options that are parts of a time limit are not seen here, as the models take less.
 - *optimum*: *bound*: how many positions are shown not to force the output (more is better); *size* of a word's
   explanations (less is better); *nodes* of the bounds' trees.
+- *exchange*: *c*: the most inputs that an output depends on with 0.9 of them free (less is better); *fixed* positions.
 
 An option that neither gains positions nor saves work or time where it is switched off should go, unless it is a limit
 that other models meet. The set *large* of *goal* has models of up to ten seconds each, and runs where it is named.
@@ -45,6 +46,7 @@ from harness import arguments, head, line
 
 import restrict
 from restrict.base.options import Option, changed, table
+from restrict.depth_reduction.options import EXCHANGE
 from restrict.force.options import OPTIONS
 from restrict.force.search import GoalSearch
 from restrict.model.program import Model
@@ -106,6 +108,12 @@ SHORT_MODELS = [
     ("random:layers=1,heads=8,states=4,seed=1", 16), ("tagger", 12), ("alternating-tree", 64),
 ]  # fmt: skip
 """Of the goal-directed search's kinds those of which bounds are proved in seconds."""
+EVERYWHERE = [
+    ("random:layers=1,heads=2,states=2,every=1,seed=4", 600), ("random:layers=1,heads=4,states=4,every=1,seed=4", 200),
+    ("random:layers=2,heads=2,states=2,every=1,seed=4", 400), ("random:layers=2,heads=1,states=3,every=1,seed=4", 1000),
+    ("instances/brasp-flip-flop.json", 200), ("shared-hubs", 100), ("tribes-trap", 200), ("dot-sparse", 100),
+]  # fmt: skip
+"""One and two layers with an output at every position, and programs that are given."""
 QUICK = 3
 """With ``--quick`` so many models of each set."""
 SECONDS = 120.0
@@ -176,6 +184,12 @@ def optimum(name: str, n: int, seed: int) -> Counts:
     return found.at_least, int(explain(model, word, seed=seed)[0].weight), found.nodes
 
 
+def exchange(name: str, n: int, seed: int) -> Counts:
+    """The most inputs that an output depends on, and fixed positions."""
+    found = restrict.certify(restrict.load(name), n, target="all", free=0.9, method="exchange", seed=seed)
+    return found.c, len(found.restriction.fixed)
+
+
 class Search(NamedTuple):
     """A search: its options as they are, its sets of models, its counts, how it is run on one model, and sets that run
     where they are named."""
@@ -190,6 +204,7 @@ class Search(NamedTuple):
 SEARCHES = {
     "goal": Search(OPTIONS, SETS, ("fixed", "work", "scores"), goal, {"large": LARGE}),
     "verdict": Search(VERDICT, {"checkpoints": CHECKPOINTS}, ("proved", "cells", "bytes"), verdict),
+    "exchange": Search(EXCHANGE, {"everywhere": EVERYWHERE}, ("c", "fixed"), exchange),
     "optimum": Search(OPTIMUM, {"short": SHORT_MODELS}, ("bound", "size", "nodes"), optimum),
 }
 

@@ -8,27 +8,43 @@ from types import SimpleNamespace
 import pytest
 
 import restrict
+from restrict.abstract.options import RUN
 from restrict.base.options import Option, changed, table
-from restrict.force.options import OPTIONS, SearchOptions
+from restrict.corollary2.options import REFUTE
+from restrict.cover.options import COVER
+from restrict.depth_reduction.options import EXCHANGE, REPEATING, THEOREM
+from restrict.force.options import CASES, INPUTS, OPTIONS, RELEASES, SearchOptions
 from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 from restrict.optimum.explain import explain
+from restrict.optimum.options import DESCENT, ENUMERATION, WORDS, OptimumOptions
 from restrict.optimum.options import OPTIONS as OPTIMUM
-from restrict.optimum.options import OptimumOptions
+from restrict.rows.options import ROWS
+from restrict.soft.influence.options import INFLUENCE
+from restrict.soft.restriction.options import FORCED
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.options import OPTIONS as VERDICT
 from tests import verdict_cases
 from tests.test_architecture import load_script
 
 ablation = load_script("ablation")
-ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in table(type(search.options))]
 PACKAGE = Path(restrict.__file__).parent
-DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
+TABLES = (
+    OPTIONS, CASES, INPUTS, RELEASES, OPTIMUM, WORDS, DESCENT, ENUMERATION, EXCHANGE, REPEATING, THEOREM, COVER, REFUTE,
+    RUN, ROWS, INFLUENCE, FORCED, VERDICT,
+)  # fmt: skip
+LINES = [(type(options).__name__, option) for options in TABLES for option in table(type(options))]
 
 
-@pytest.mark.parametrize(("search", "option"), ROWS, ids=lambda part: getattr(part, "name", part))
-def test_each_option_is_within_its_range_and_off_is_another_value(search: str, option: Option) -> None:
-    assert option.value == getattr(type(DEFAULTS[search])(), option.name)
+def test_every_table_is_known_here() -> None:
+    texts = [path.read_text() for room in ROOMS for path in (PACKAGE / room).rglob("options.py")]
+    assert sum(text.count("\n@dataclass\n") for text in texts) == len(TABLES)
+
+
+@pytest.mark.parametrize(("name", "option"), LINES, ids=lambda part: getattr(part, "name", part))
+def test_each_option_is_within_its_range_and_off_is_another_value(name: str, option: Option) -> None:
+    (options,) = (one for one in TABLES if type(one).__name__ == name)
+    assert option.value == getattr(type(options)(), option.name)
     assert option.meaning
     assert option.off != option.value
     assert option.least is not None

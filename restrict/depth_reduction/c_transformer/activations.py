@@ -181,7 +181,7 @@ def argument_arrays(n: int, args: Sequence[Values]) -> tuple[I64, I64, I64, I64]
 
 def full_table(instance: Instance, variable: Map) -> I64 | None:
     """The map on the product of its arguments' domains: int64, (n, points), or (1, points) where the position is not
-    mentioned; ``None`` for a Python function and beyond :data:`MOST_POINTS` points."""
+    mentioned; ``None`` for a Python function and beyond ``THEOREM.points`` points."""
     sizes = [instance.domains[a] for a in variable.args]
     rows = instance.n if "i" in mentions(variable) else 1
     points = math.prod(sizes)

@@ -29,7 +29,7 @@ from restrict.rows.values import Values
 
 
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
-    """Whether a head's complete lists are few enough to be kept, estimated from at most :data:`PILOTS` rows."""
+    """Whether a head's complete lists are few enough to be kept, estimated from at most ``THEOREM.pilots`` rows."""
     queries, keys = values_read(instance, head, base)
     rows = rows_of(instance, head, queries)
     count = len(np.unique(rows.row_u)) if rows.shared else len(rows.row_u)

@@ -82,7 +82,7 @@ def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]
 
 
 def most_neighbours(t: CTransformer, chosen: Selection) -> int | None:
-    """The most k-neighbours of an uncaptured head; ``None`` for more than :data:`MOST_MEETINGS` meetings."""
+    """The most k-neighbours of an uncaptured head; ``None`` for more than ``THEOREM.meetings`` meetings."""
     _, degree, counted = _degrees(t, chosen, THEOREM.meetings)
     return int(degree.max(initial=0)) if counted else None
 

@@ -3,7 +3,7 @@ bound of an exchange is that of :meth:`Turned.norms`: over the convex hull of th
 nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's weights
 add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more than ``b``,
 so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound is within
-:data:`NEAR` of what two words attain are left as they are. The two words come from :class:`.Tried`, then from
+``INFLUENCE.near`` of what two words attain are left as they are. The two words come from :class:`.Tried`, then from
 changing one symbol of both, or which one is exchanged, as long as that helps."""
 
 import heapq

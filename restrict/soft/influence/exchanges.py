@@ -145,7 +145,7 @@ class Tried:
         return best, chosen
 
     def pairs(self, most: int = 1) -> list[Pair]:
-        """For each measure the best pairs that were found, at most :data:`KEPT`."""
+        """For each measure the best pairs that were found, at most ``INFLUENCE.kept``."""
         words = self.sample.random(INFLUENCE.words)
         top: list[list[tuple[float, list[int], tuple[int, int]]]] = [[] for _ in range(self.count)]
         for _ in range(INFLUENCE.rounds):

@@ -56,8 +56,8 @@ class Turned:
         return total
 
     def _norms(self, rows: Floats, near: I64, spans: Sequence[Span] | None, goal: float) -> Floats:
-        """The squared norm in the :data:`WIDE` axes of the largest changes is the sum of those in their planes
-        (:data:`FAN` directions each) over ``WIDE - 1``; the other axes come by Pythagoras. Only the fan's angle is lost
+        """The squared norm in the ``planes`` axes of the largest changes is the sum of those in their planes
+        (``half_fan`` directions each) over ``planes - 1``; the other axes come by Pythagoras. Only the fan's angle is lost
         where one pair of words is the worst in every plane."""
         squares = np.stack([self._along(row, near, spans) for row in rows], axis=1) ** 2
         whole = squares.sum(1)
