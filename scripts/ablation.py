@@ -110,7 +110,7 @@ SHORT_MODELS = [
 """Of the goal-directed search's kinds those of which bounds are proved in seconds."""
 EVERYWHERE = [
     ("random:layers=1,heads=2,states=2,every=1,seed=4", 600), ("random:layers=1,heads=4,states=4,every=1,seed=4", 200),
-    ("random:layers=2,heads=2,states=2,every=1,seed=4", 400), ("random:layers=2,heads=1,states=3,every=1,seed=4", 1000),
+    ("random:layers=2,heads=2,states=2,every=1,seed=4", 150), ("random:layers=2,heads=1,states=3,every=1,seed=4", 600),
     ("instances/brasp-flip-flop.json", 200), ("shared-hubs", 100), ("tribes-trap", 200), ("dot-sparse", 100),
 ]  # fmt: skip
 """One and two layers with an output at every position, and programs that are given."""
