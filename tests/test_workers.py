@@ -58,7 +58,6 @@ def every_row_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small lengths are shared out, too."""
     monkeypatch.setattr("restrict.rows.options.ROWS.spread", 1)
     monkeypatch.setattr("restrict.rows.options.ROWS.least_rows", 4)
-    monkeypatch.setattr("restrict.abstract.options.RUN.spread", 1)
 
 
 def shared_out(model: restrict.Model, n: int, **wish: Any) -> int:

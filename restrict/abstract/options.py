@@ -1,7 +1,5 @@
 """The options of the abstract run: :mod:`restrict.base.options` says what a row is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option
@@ -15,7 +13,6 @@ class RunOptions:
     block: int = option(2**16, 1, HUGE, "positions scored at a time")
     shared: int = option(2**12, 0, HUGE, "points of images, and pairs of candidates, that are kept for other runs", 0)
     most_shared: int = option(2**15, 0, HUGE, "limit: images, and candidates, that are kept", 0)
-    spread: int = option(1 << 22, 0, HUGE, "pairs of positions from which work is shared among processes", HUGE)
     points: int = option(2**20, 1, HUGE, "limit: combinations of arguments of a map, unless a cone asks for it")
 
 

@@ -17,6 +17,7 @@ from restrict.base.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.restriction import Restriction
 from restrict.model.shipped import Shipped
+from restrict.rows.options import ROWS
 from restrict.rows.rule4 import shown
 from restrict.rows.values import CONSTANT, Values, unrestricted
 from restrict.rows.winners import winners
@@ -196,7 +197,7 @@ def abstract_run(
     run = AbstractRun(instance, restriction, found=found or SharedFinds({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
-        if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= RUN.spread:
+        if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= ROWS.spread:
             _spread(run, variable, positions)
             continue
         for i in positions:

@@ -22,8 +22,9 @@ def local(
 ) -> CoverSolution:  # fmt: skip
     """Local search from a greedy or decimated cover: drop two literals, add one, with weights on uncaptured pairs.
     Stops after ``steps`` (default: 10 per input set at the start, at least 20 000; same seed, same answer), after
-    ``time`` seconds, or once the budget is met. A step costs about ``COVER.sample`` + degree * cubes per pair. ``budget``: the
-    search stops once it is met; ``None``: as few inputs as possible; ``rounds``: of decimation, at least 1."""
+    ``time`` seconds, or once the budget is met. A step costs about ``COVER.sample`` + degree * cubes per pair.
+    ``budget``: the search stops once it is met; ``None``: as few inputs as possible; ``rounds``: of decimation, at
+    least 1."""
     rng, core = np.random.default_rng(seed), problem.core
     deadline = None if time is None else monotonic() + time
     start, statistics = _start(problem, rng, budget, rounds)

@@ -1,7 +1,5 @@
 """The options of the searches for Theorem 1: :mod:`restrict.base.options` says what a row is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option

@@ -238,7 +238,7 @@ class BoxFinder:
         roots = self.roots(variable)
         lists = [self._listed(self.prices(a, i, given, OPTIONS.roots)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
-        choices = choices[: OPTIONS.few_roots if self.first else OPTIONS.roots]
+        choices = choices[: OPTIONS.queries if self.first else OPTIONS.roots]
         deep = self.state.depth[variable.name] > self.close
         effort = Effort(self.state, self.most if deep else OPTIONS.close_look)
         if deep and self.close and len(choices) > 1 and roots:

@@ -30,7 +30,7 @@ def supported(instance: Instance) -> bool:
     words = sum((domains[v.name] + 63) // 64 for v in instance.model.variables) * instance.n
     return (
         (len(instance.model.variables) + 2) * instance.n <= OPTIONS.compiled_nodes
-        and words <= OPTIONS.compiled_words
+        and words <= OPTIONS.compiled_nodes
         and all(key in (None, "position") or domains[str(key)] <= OPTIONS.compiled_keys for key in keys)
     )
 

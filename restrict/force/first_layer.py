@@ -56,12 +56,12 @@ class FirstLayer:
         """Positions and symbols of the first pairs of all rows, best first, shape (n, symbols, heads, pairs); where a
         row has fewer, the last are position -1."""
         instance = self.state.instance
-        j = np.full((instance.n, self.symbols, len(self.heads), OPTIONS.layer_pairs), -1, dtype=np.int32)
+        j = np.full((instance.n, self.symbols, len(self.heads), OPTIONS.costly_pairs), -1, dtype=np.int32)
         w = np.zeros(j.shape, dtype=np.int32)
         every, pinned = tuple(self.state.alphabet), self.state.pinned
         keys = Values.make(self.symbols, {p: pinned.get(p, every) for p in range(instance.n)})
         for h, head in enumerate(self.heads):
-            lists = candidate_lists(instance, head, keys, keys, OPTIONS.layer_pairs)
+            lists = candidate_lists(instance, head, keys, keys, OPTIONS.costly_pairs)
             self.state.scores += (instance.n * self.symbols) ** 2
             sizes = (lists.stop - lists.start)[lists.row_list]
             row = np.repeat(np.arange(lists.rows), sizes)
@@ -94,7 +94,7 @@ class FirstLayer:
         certain = feasible & (known == w)
         # A pair below a certain one is never reached.
         feasible &= np.cumsum(certain, axis=-1) - certain == 0
-        earlier = (j[..., :, None] == j[..., None, :]) & np.tri(OPTIONS.layer_pairs, k=-1, dtype=bool)
+        earlier = (j[..., :, None] == j[..., None, :]) & np.tri(OPTIONS.costly_pairs, k=-1, dtype=bool)
         found = np.empty((self.symbols, len(self.heads), self.symbols))
         for v in range(self.symbols):
             bad = feasible & (w != v)

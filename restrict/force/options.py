@@ -3,8 +3,6 @@ counted in pairs walked, some millions a second, so that the same seed gives the
 called a *limit* bounds time and memory, and gains nothing on models that take less.
 ``scripts/ablation.py`` switches each off, and doubles it, on a fixed set of models and prints what it gains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option
@@ -41,9 +39,7 @@ class SearchOptions:
     committed: int = option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
     """Two layers, 32 programs, n = 60 to 1000: 1579 positions fixed in 260 processor seconds, off: 2121 in 315. Four
     layers of eight heads, 16 states, n = 100 000: 7234 fixed in 38, off: none in 400."""
-    commit_noise: tuple[float, ...] = option(
-        (0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, one after the other", (0.0,)
-    )
+    commit_noise: tuple[float, ...] = option((0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, in turn", (0.0,))
     commit_work: int = option(300, 1, HUGE, "limit: work of such a dive for each token of the output, or first_work")
     commit_more: int = option(600_000, 0, HUGE, "limit: work after which no more are made, beyond one a label", 0)
     huge: int = option(256, 1, HUGE, "deep and wide: from so many tokens on, later dives have less work", HUGE)
@@ -78,10 +74,9 @@ class SearchOptions:
     symbols: int = option(24, 1, HUGE, "prices: symbols of a large alphabet that are tried at a token")
     stride: int = option(7919, 1, HUGE, "and how far apart the first ones of two neighbours are", 1)
     box_pairs: int = option(5, 1, HUGE, "pairs of a row that are priced as anchors")
-    costly_pairs: int = option(16, 1, HUGE, "the same where a row is costly, and other rows cost more than pairs", 5)
-    queries: int = option(3, 1, HUGE, "values that are tried of a query that is not an argument", 1)
+    costly_pairs: int = option(16, 1, HUGE, "the same where a row is costly, and of the first layer if exact", 5)
+    queries: int = option(3, 1, HUGE, "values tried of a query that is no argument, and of roots by exact prices", 1)
     roots: int = option(64, 1, HUGE, "choices of the roots' values that are tried", 1)
-    few_roots: int = option(3, 1, HUGE, "the same where the first layer is priced exactly: each takes many looks")
     close: int = option(1, 0, HUGE, "down to this depth a variable is priced closely", 0)
     close_scores: int = option(60_000_000, 0, HUGE, "where one look takes at most this many scores", 0)
     """A dive prices some hundred nodes: at 164 million scores each (two layers of eight heads, 64 states, 20
@@ -98,15 +93,13 @@ class SearchOptions:
     repairs: int = option(24, 0, HUGE, "how often a part of one goal may fail in a committed dive", 0)
     """Four layers of eight heads, 16 states: nothing fails at n = 100 000, and at n = 10 000, where nearly all
     tokens are needed, no answer was met with 24 of them."""
-    compiled_nodes: int = option(2**22, 0, HUGE, "limit: nodes for which arrays are made", 0)
-    compiled_words: int = option(2**22, 0, HUGE, "limit: words of all V for which arrays are made", 0)
+    compiled_nodes: int = option(2**22, 0, HUGE, "limit: nodes, and words of all V, for which arrays are made", 0)
     compiled_keys: int = option(64, 0, HUGE, "limit: values of a key, other than the position, for arrays", 0)
     compiled_cells: int = option(2**24, 0, HUGE, "limit: values of all tables that are kept", 0)
     one_table: int = option(2**16, 0, HUGE, "limit: values of one table that is kept", 0)
     small_table: int = option(2**12, 0, HUGE, "limit: the same of a callable", 0)
     compiled_pairs: int = option(2**23, 0, HUGE, "limit: pairs of all rows that are kept", 0)
     layer_boxes: int = option(20_000, 0, HUGE, "limit: boxes of a map that is priced exactly (3^9 = 19 683)", 0)
-    layer_pairs: int = option(16, 1, HUGE, "pairs of a row that are looked at as anchors")
     layer_scores: int = option(4_000_000_000, 0, HUGE, "limit: scores for the lists of all rows", 0)
     free_anchors: int = option(512, 1, HUGE, "anchors with nothing harmful above them that a noisy pass looks at", 1)
     priced: int = option(32, 0, HUGE, "wide: maps with more combinations than this are forced by priced boxes", HUGE)
@@ -160,10 +153,9 @@ class CaseOptions:
     long_nodes: int = option(200_000, 1, HUGE, "the same where they are compared: some seconds")
     quick_runs: int = option(60, 0, HUGE, "added to quick_nodes for each variable, for programs of many maps", 0)
     long_runs: int = option(400, 0, HUGE, "the same to long_nodes", 0)
-    faster: int = option(12, 1, HUGE, "unit: how many times as many nodes are examined on kernels", 1)
+    faster: int = option(12, 1, HUGE, "unit: how many times as many nodes are examined on kernels as in Python", 1)
     quick_scores: int = option(10_000_000, 0, HUGE, "scores of all runs of a tree whose questions are not compared", 0)
     node: int = option(100, 0, HUGE, "unit: what a run costs besides its nodes, in nodes", 0)
-    slower: int = option(12, 1, HUGE, "unit: how many times as long a node takes in Python", 1)
 
 
 CASES = CaseOptions()

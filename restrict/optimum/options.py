@@ -2,8 +2,6 @@
 each off. ``scripts/ablation.py --search optimum`` switches each off, and doubles it, and prints what it gains. What
 only an interface or a unit of effort says is a constant of the modules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option
@@ -39,9 +37,7 @@ class OptimumOptions:
     """As for models that are made of blocks. Else a tree several levels on would not end, and prove nothing."""
 
     # minimum sets
-    dives: int = option(
-        40, 1, HUGE, "dives without another label, after which SAT is asked or all is left undecided", 1
-    )
+    dives: int = option(40, 1, HUGE, "dives without another label, after which SAT is asked, or nothing", 1)
     few_dives: int = option(8, 1, HUGE, "the same where SAT is in reach", 1)
     dive_step: int = option(8, 1, HUGE, "one step of a dive sets one part of so many of the open tokens", 1)
     fails: int = option(6, 1, HUGE, "random words without another label: no further disjoint block is expected", 1)
@@ -78,9 +74,7 @@ class OptimumOptions:
     against 163, on random models of three layers, n = 400, and of 16 states, n = 800."""
     effort: int = option(2_500_000, 1, HUGE, "nodes of all runs for a lighter explanation, without a time limit", 1)
     short_effort: int = option(5_000_000, 1, HUGE, "the same up to the length ``short``", 1)
-    minimal_length: int = option(
-        100, 0, HUGE, "to this length SAT says, unasked, whether it is minimal for the model", 0
-    )
+    minimal_length: int = option(100, 0, HUGE, "to this length SAT says, unasked, whether it is minimal", 0)
     pairwise: int = option(6, 1, HUGE, "values up to which 'at most one' is written by pairs; else along a chain", 1)
     points: int = option(4096, 1, HUGE, "combinations of arguments that are written out; a wider map is refined")
     many_labels: int = option(64, 0, HUGE, "labels up to which all are named, else those that boxes show")

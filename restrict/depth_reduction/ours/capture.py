@@ -77,8 +77,8 @@ def capture(
 
 
 def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
-    """The first pairs of a random sample of the rows of every head of layer 1. Gives Lists of at most ``EXCHANGE.shortest``
-    pairs, of so few rows that they are quickly made."""
+    """The first pairs of a random sample of the rows of every head of layer 1. Gives Lists of at most
+    ``EXCHANGE.shortest`` pairs, of so few rows that they are quickly made."""
     out = []
     for head in t.heads:
         query, key = t.read(head)

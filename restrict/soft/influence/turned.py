@@ -57,8 +57,8 @@ class Turned:
 
     def _norms(self, rows: Floats, near: I64, spans: Sequence[Span] | None, goal: float) -> Floats:
         """The squared norm in the ``planes`` axes of the largest changes is the sum of those in their planes
-        (``half_fan`` directions each) over ``planes - 1``; the other axes come by Pythagoras. Only the fan's angle is lost
-        where one pair of words is the worst in every plane."""
+        (``half_fan`` directions each) over ``planes - 1``; the other axes come by Pythagoras. Only the fan's angle is
+        lost where one pair of words is the worst in every plane."""
         squares = np.stack([self._along(row, near, spans) for row in rows], axis=1) ** 2
         whole = squares.sum(1)
         # The axes are orthonormal up to rounding: the squares of the coordinates add up to the norm's.
