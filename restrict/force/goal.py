@@ -321,13 +321,6 @@ class Solver:
             go_on = self.noise and not threats and steps < OPTIONS.free_anchors
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
-            if (
-                self.state.wide
-                and one_each
-                and found
-                and len(threats) > min(price for price, _, _ in found) + OPTIONS.slack
-            ):
-                break  # an anchor that takes so many more tokens is not worth listing more pairs of a large alphabet
         else:
             last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):

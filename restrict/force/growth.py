@@ -9,7 +9,7 @@ Invariant: every box returned has been checked on all its points.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import compress
 from math import prod
@@ -42,7 +42,7 @@ class GrowingBoxes:
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
         self.state, self.variable, self.i, self.rng = state, variable, i, rng
-        self.inside = _membership(allowed, state.instance.domains[variable.name])
+        self.inside = np.array(sorted(allowed), dtype=np.int64)
         sets = [state.values(a, i) for a in variable.args]
         self.loose = tuple(
             t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= OPTIONS.line
@@ -52,7 +52,7 @@ class GrowingBoxes:
     def good(self, points: I64) -> NDArray[np.bool_]:
         """Whether the map is within the goal at points of shape (m, arguments)."""
         self.state.work += 40 + len(points) // 16
-        return self.inside(self.state.instance.map_points(self.variable, self.i, points))
+        return np.isin(self.state.instance.map_points(self.variable, self.i, points), self.inside)
 
     # ---- small products: all boxes
 
@@ -149,16 +149,6 @@ class GrowingBoxes:
         grid[:, list(out)] = np.tile(points, (len(boxes), 1))
         fine: NDArray[np.bool_] = np.all(self.good(grid).reshape(len(boxes), -1), axis=1)
         return fine
-
-
-def _membership(allowed: frozenset[int], domain: int) -> Callable[[I64], NDArray[np.bool_]]:
-    """The test for values within a goal: by a table, for a large domain by search."""
-    values = np.array(sorted(allowed), dtype=np.int64)
-    if domain > OPTIONS.tabulated:
-        return lambda found: np.isin(found, values)
-    table = np.zeros(domain, dtype=bool)
-    table[values] = True
-    return lambda found: table[found]
 
 
 def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:
