@@ -1,44 +1,56 @@
 """What each option of a search gains: switched off and doubled, on fixed sets of models.
 
-    python scripts/ablation.py [--search goal|verdict|optimum] [--sets SET ...] [--quick] [--only NAME ...]
-                               [--models MODEL:N ...] [--seeds N] [--off] [-o FILE.json] [--markdown FILE.md]
+    python scripts/ablation.py [--search goal|verdict|optimum|exchange] [--sets SET ...] [--quick] [--only NAME ...]
+                               [--models MODEL:N ...] [--seeds N] [--off] [--limit S] [-o FILE.json]
+                               [--markdown FILE.md]
 
 A row is an option of the search's table at another value: ``restrict/force/options.py`` (*goal*),
-``restrict/soft/trained/options.py`` (*verdict*) or ``restrict/optimum/options.py`` (*optimum*). Only the models whose
-search reads the option are searched again, as elsewhere nothing can change. *models*: on how many of these a count is
-another one. The figures are sums over these models alone: ``as it is > at the other value`` for what the search is for,
-and then, for what it takes, the second as a multiple of the first. Counts are the same on any machine; *s* is processor
-seconds.
+``restrict/soft/trained/options.py`` (*verdict*), ``restrict/optimum/options.py`` (*optimum*) or
+``restrict/depth_reduction/options.py`` (*exchange*). Only the models whose search reads the option are searched again,
+as elsewhere nothing can change. *models*: on how many of these a count is another one. The figures are sums over these
+models alone: ``as it is > at the other value`` for what the search is for, and then, for what it takes, the second as a
+multiple of the first. Counts are the same on any machine; *s* is processor seconds.
 
 - *goal*: *fixed* positions (less is better; where nothing is found, n); *work*: pairs walked; *scores* computed.
 - *verdict*: *proved*: up to how many symbols each model is decided (more is better); *cells* of the certificate, and
   its *bytes*. Options that are parts of a time limit are not seen here, as the models take less.
 - *optimum*: *bound*: how many positions are shown not to force the output (more is better); *size* of a word's
   explanations (less is better); *nodes* of the bounds' trees.
+- *exchange*: *c*: the most inputs that an output depends on with 0.9 of them free (less is better); *fixed* positions.
 
 An option that neither gains positions nor saves work or time where it is switched off should go, unless it is a limit
-that other models meet. ``--markdown`` writes the rows into a page, between the comments that name the search.
+that other models meet. The set *large* of *goal* has models of up to ten seconds each, and runs where it is named.
+After ``--limit`` processor seconds a goal-directed search ends with what it has. ``program:heads=4,mlps=2,seed=0`` is a
+random program of the published form (tests/transformer_programs.py), whose output is asked in the middle.
+``--markdown`` writes the rows into a page, between the comments that name the search, and the sets if they were named.
 """
 
 from __future__ import annotations
 
 import random
+import signal
 import sys
+import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import harness
+import numpy as np
 from harness import arguments, head, line
 
 import restrict
 from restrict.base.options import Option, changed, table
+from restrict.depth_reduction.options import EXCHANGE
 from restrict.force.options import OPTIONS
 from restrict.force.search import GoalSearch
-from restrict.model.task import Task
+from restrict.model.program import Model
+from restrict.model.task import Target, Task
 from restrict.optimum.explain import explain
 from restrict.optimum.lower_bound import lower_bound
 from restrict.optimum.options import OPTIONS as OPTIMUM
@@ -67,6 +79,19 @@ SETS: dict[str, Models] = {
     ],
 }  # fmt: skip
 """Narrow, of one or two layers; three layers and more; maps too large to tabulate; programs that are given."""
+LARGE: Models = [
+    ("random:layers=2,heads=8,states=16,seed=4", 1000), ("random:layers=1,heads=12,states=16,symbols=26,seed=4", 10**4),
+    ("random:layers=1,heads=16,states=8,seed=4", 10_000), ("random:layers=3,heads=8,states=8,seed=4", 1000),
+    ("random:layers=2,heads=4,states=64,symbols=26,seed=4", 200), ("random:layers=2,heads=2,states=64,seed=4", 1000),
+    ("random:layers=2,heads=2,states=16,seed=4", 100_000), ("random:layers=3,heads=2,states=4,seed=4", 100_000),
+    ("random:layers=4,heads=2,states=4,seed=4", 10_000), ("program:heads=2,mlps=1,seed=0", 10),
+    ("program:heads=4,mlps=1,seed=1", 8), ("random:layers=2,heads=2,states=8,brackets=2,seed=4", 2000),
+    ("dyck1-depth3", 3000), ("and-of-ors", 10_000),
+]  # fmt: skip
+"""One to four layers, 2 to 16 heads, 4 to 64 states, up to 100 000 positions; programs; languages. No seed is one of
+those of the smaller sets."""
+LIMIT = 40.0
+"""Processor seconds of the goal-directed search of one model."""
 TESTS, GIVEN = (Path(__file__).parents[1] / folder / "trained" for folder in ("tests/corpus", "instances"))
 CHECKPOINTS = [
     (str(folder / f"{name}.safetensors"), n)
@@ -83,6 +108,12 @@ SHORT_MODELS = [
     ("random:layers=1,heads=8,states=4,seed=1", 16), ("tagger", 12), ("alternating-tree", 64),
 ]  # fmt: skip
 """Of the goal-directed search's kinds those of which bounds are proved in seconds."""
+EVERYWHERE = [
+    ("random:layers=1,heads=2,states=2,every=1,seed=4", 600), ("random:layers=1,heads=4,states=4,every=1,seed=4", 200),
+    ("random:layers=2,heads=2,states=2,every=1,seed=4", 150), ("random:layers=2,heads=1,states=3,every=1,seed=4", 600),
+    ("instances/brasp-flip-flop.json", 200), ("shared-hubs", 100), ("tribes-trap", 200), ("dot-sparse", 100),
+]  # fmt: skip
+"""One and two layers with an output at every position, and programs that are given."""
 QUICK = 3
 """With ``--quick`` so many models of each set."""
 SECONDS = 120.0
@@ -90,10 +121,50 @@ SECONDS = 120.0
 count."""
 
 
+class Over(BaseException):
+    """The processor seconds of a search are over."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Ends what runs within it after so many processor seconds."""
+
+    def over(*_: object) -> None:
+        raise Over
+
+    before = signal.signal(signal.SIGPROF, over)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    except Over:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@cache
+def loaded(name: str, n: int) -> Model:
+    """A model by its name; a random program of the published form for words of up to ``n`` symbols."""
+    if not name.startswith("program:"):
+        return restrict.load(name)
+    from tests.transformer_programs import write_program
+
+    given = {key: int(value) for key, _, value in (part.partition("=") for part in name[8:].split(","))}
+    with tempfile.TemporaryDirectory() as folder:
+        path, _ = write_program(
+            Path(folder), np.random.default_rng(given["seed"]), longest=n, heads=given["heads"], mlps=given["mlps"],
+            letters=2, classes=2, markers=False,
+        )  # fmt: skip
+        return restrict.import_transformer_program(path).model
+
+
 def goal(name: str, n: int, seed: int) -> Counts:
     """Fixed positions, pairs walked, and scores computed."""
-    search = GoalSearch(Task.of(restrict.load(name), n, seed=seed))
-    search.run()
+    target: Target = n // 2 if name.startswith("program:") else "last"
+    search = GoalSearch(Task.of(loaded(name, n), n, target=target, seed=seed))
+    with limited(LIMIT):
+        search.run()
     return n if search.best.count is None else search.best.count, search.state.work, search.state.scores
 
 
@@ -113,18 +184,27 @@ def optimum(name: str, n: int, seed: int) -> Counts:
     return found.at_least, int(explain(model, word, seed=seed)[0].weight), found.nodes
 
 
+def exchange(name: str, n: int, seed: int) -> Counts:
+    """The most inputs that an output depends on, and fixed positions."""
+    found = restrict.certify(restrict.load(name), n, target="all", free=0.9, method="exchange", seed=seed)
+    return found.c, len(found.restriction.fixed)
+
+
 class Search(NamedTuple):
-    """A search: its options as they are, its sets of models, its counts, and how it is run on one model."""
+    """A search: its options as they are, its sets of models, its counts, how it is run on one model, and sets that run
+    where they are named."""
 
     options: Any
     sets: dict[str, Models]
     counts: tuple[str, ...]
     one: Callable[[str, int, int], Counts]
+    more: Mapping[str, Models] = MappingProxyType({})
 
 
 SEARCHES = {
-    "goal": Search(OPTIONS, SETS, ("fixed", "work", "scores"), goal),
+    "goal": Search(OPTIONS, SETS, ("fixed", "work", "scores"), goal, {"large": LARGE}),
     "verdict": Search(VERDICT, {"checkpoints": CHECKPOINTS}, ("proved", "cells", "bytes"), verdict),
+    "exchange": Search(EXCHANGE, {"everywhere": EVERYWHERE}, ("c", "fixed"), exchange),
     "optimum": Search(OPTIMUM, {"short": SHORT_MODELS}, ("bound", "size", "nodes"), optimum),
 }
 
@@ -214,11 +294,13 @@ def main() -> int:
     parser.add_argument("--models", nargs="+", default=[], metavar="MODEL:N", help="these models in place of the sets")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of the search for each model")
     parser.add_argument("--off", action="store_true", help="nothing is doubled but what cannot be switched off")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds of one goal-directed search")
     parser.add_argument("--markdown", type=Path, help="write them into this page")
     options = parser.parse_args()
-    search = SEARCHES[options.search]
+    search, globals()["LIMIT"] = SEARCHES[options.search], options.limit
     given = [(name, int(n)) for name, _, n in (text.rpartition(":") for text in options.models)]
-    sets = [search.sets[name][: QUICK if options.quick else None] for name in options.sets or search.sets]
+    known = search.sets | dict(search.more)
+    sets = [known[name][: QUICK if options.quick else None] for name in options.sets or search.sets]
     models = given or [model for some in sets for model in some]
     for _ in range(2):  # the first time compiles kernels
         base = {model: found_with(search, {}, *model, options.seeds) for model in models}
@@ -247,7 +329,8 @@ def main() -> int:
         still = sorted({f"`{row['option']}`" for row in rows[1:] if not row["moved"]})
         rest = f"No count changes on these models with another value of {', '.join(still)}.\n"
         around = [textwrap.fill(text, 100) + "\n" for text in (said, rest)]
-        written(options.markdown, options.search, [around[0], "\n", *ruled, "\n", *around[1:]])
+        name = " ".join([options.search, *(options.sets or ())])
+        written(options.markdown, name, [around[0], "\n", *ruled, "\n", *around[1:]])
     return 0
 
 

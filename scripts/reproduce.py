@@ -85,8 +85,11 @@ KNOWN = (
     Entry("against", "bench_against", (". --quick",), ". --quick --seeds 1 --n 1000"),
     Entry("report", "bench_report"),
     Entry("wide", "bench_wide", ("",), "--quick --n 1000 --heads 2 --states 4 --symbols 2"),
-    Entry("ablation", "ablation", ("--off", "--search verdict --off", "--search optimum --off"),
-          "--models instances/contains-one.json:9 --only noise spare"),
+    Entry(
+        "ablation", "ablation",
+        ("--off", "--sets large --off", *(f"--search {name} --off" for name in ("verdict", "optimum", "exchange"))),
+        "--models instances/contains-one.json:9 --only noise spare",
+    ),
     Entry("release", "bench_release", ("",), "-n 8 -c 2 --models 3"),
     Entry("bounds", "bench_bounds", ("", "-n 1000 --seeds 1"), "--quick"),
     Entry("lemma", "bench_lemma", ("", "--section methods"), "--quick --section methods"),

@@ -11,7 +11,6 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.program import Head, Map, Model, Output
 from restrict.model.restriction import Restriction
 from restrict.model.rules import Dot, Table
-from restrict.rows import winners
 from tests import documents
 from tests.marks import heavy_after
 
@@ -52,7 +51,7 @@ def model_of(seed: int, symbols: int = 40) -> Model:
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """No alphabet is too small, and no row too short, to be grouped."""
     monkeypatch.setattr(alike, "LARGE", 2)
-    monkeypatch.setattr(winners, "LONG_SCAN", 1)
+    monkeypatch.setattr("restrict.rows.options.ROWS.long_scan", 1)
 
 
 def grouped_models(count: int, symbols: int = 40) -> list[Model]:
@@ -83,7 +82,7 @@ def test_the_abstract_run_by_kinds_is_the_plain_one(everything: None, monkeypatc
         rho = Restriction.of(instance, fixed)
         by_kinds = abstract_run(instance, rho, "all").facts
         with monkeypatch.context() as patch:
-            patch.setattr(winners, "LONG_SCAN", 2**60)
+            patch.setattr("restrict.rows.options.ROWS.long_scan", 2**60)
             assert abstract_run(instance, rho, "all").facts == by_kinds
 
 

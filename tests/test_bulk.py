@@ -55,7 +55,7 @@ def test_longer_words_get_the_same_in_small_blocks_with_little_room(
     mask: str, ties: str, some: slice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sweeps that stop for lack of levels, runs or room, and at every block, give the same answer."""
-    monkeypatch.setattr(bulk, "BLOCK", 16)
+    monkeypatch.setattr("restrict.abstract.options.RUN.block", 16)
     make = bulk._Work.__init__
     monkeypatch.setattr(bulk._Work, "__init__", lambda self, n, domain: make(self, n, domain, slots=2, capacity=1))
     rng = np.random.default_rng(5)

@@ -118,7 +118,7 @@ def test_new_lists_every_generator(shell: Shell) -> None:
 
 def test_a_large_result_is_not_checked_at_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("restrict.cli.checking.AUTOMATIC_CHECK", 10)
-    monkeypatch.setattr("restrict.optimum.lower_bound.CHECK", 10)
+    monkeypatch.setattr("restrict.optimum.options.OPTIONS.check", 10)
     out = shell.good("certify", "contains-one", "-n", 50)
     assert "not yet checked by the trusted checker: it takes more than 10 steps, over 0 s" in out
     assert "-o FILE keeps it, then `restrict check contains-one FILE`, or with --fast" in out

@@ -5,7 +5,6 @@ import pytest
 
 import restrict
 from restrict.abstract.run import abstract_run
-from restrict.force import compiled
 from restrict.force.compiled import CompiledRun, supported
 from restrict.force.on_demand import OnDemandState
 from restrict.model.fileformat import dumps, loads
@@ -46,8 +45,8 @@ def test_random_programs_run_alike_on_kernels_and_in_python(programs: int, monke
         model = loads(dumps(random_program(rng, n)))
         if model.output.variable in ("token", "position"):
             continue
-        monkeypatch.setattr(compiled, "ONE_TABLE", 2 if count % 3 == 0 else 2**16)
-        monkeypatch.setattr("restrict.rows.store.FIRST_PAIRS", 1 + count % 4)
+        monkeypatch.setattr("restrict.force.options.OPTIONS.one_table", 2 if count % 3 == 0 else 2**16)
+        monkeypatch.setattr("restrict.rows.options.ROWS.first_pairs", 1 + count % 4)
         at = model.at(n)
         assert supported(at)
         position = n - 1 if model.output.position == "last" else int(rng.integers(n))

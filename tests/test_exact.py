@@ -21,7 +21,7 @@ from restrict.model.fileformat import dumps, loads
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance
 from restrict.model.task import Task
-from restrict.optimum import cnf, enumeration
+from restrict.optimum import enumeration
 from restrict.optimum.descent import descend
 from restrict.optimum.enumeration import all_labels, by_size, cube_of, essential_counts, lift
 from restrict.optimum.exact import Exact, exact
@@ -184,8 +184,8 @@ def test_the_descent_ends_at_the_optimum_of_brute_force() -> None:
 
 @pytest.mark.parametrize("many", heavy_after((6, 30), 1))
 def test_a_formula_with_open_maps_gives_the_same_optimum(monkeypatch: pytest.MonkeyPatch, many: int) -> None:
-    monkeypatch.setattr(cnf, "POINTS", 1)
-    monkeypatch.setattr("restrict.optimum.exact.WIDE_WORDS", 0)
+    monkeypatch.setattr("restrict.optimum.options.OPTIONS.points", 1)
+    monkeypatch.setattr("restrict.optimum.options.ENUMERATION.wide_words", 0)
     for document, n in programs(4000, many):
         model = loads(dumps(document), "random")
         size, _ = naive.minimum_forcing(document, n)

@@ -15,8 +15,8 @@ from restrict.base.deadline import Deadline
 from restrict.force.cases import confirm_by_tree
 from restrict.model.fileformat import dumps, loads
 from restrict.optimum import cnf
-from restrict.optimum import sensitivity as module
 from restrict.optimum.explain import Explanation, explain
+from restrict.optimum.options import OPTIONS
 from restrict.optimum.sensitivity import Sensitivity, sensitivity
 from tests import generator, naive
 from tests.commands import typed
@@ -336,9 +336,9 @@ def check_blocks(case: Case, found: Sensitivity) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("length", [module.SAT_LENGTH, 0])
+@pytest.mark.parametrize("length", [OPTIONS.block_length, 0])
 def test_blocks_bound_every_explanation(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SAT_LENGTH", length)
+    monkeypatch.setattr("restrict.optimum.options.OPTIONS.block_length", length)
     tight = 0
     for case in CASES:
         found = sensitivity(case[1], word(case))

@@ -24,8 +24,8 @@ from restrict.kernels.scan_lists import ScanKeys, first_from, scan_rows
 from restrict.model.expr import HASH_SEED, hash_mix, signed
 from restrict.model.fileformat import loads, to_document
 from restrict.model.program import Head, Instance, Map, Model, Output
-from restrict.rows import plain_lists, values
-from restrict.rows import row as rows
+from restrict.rows import plain_lists
+from restrict.rows.options import ROWS
 from restrict.rows.row import Row
 from restrict.rows.values import CONSTANT, Values
 from tests import naive
@@ -105,11 +105,11 @@ def drawn(rng: np.random.Generator, score: str, masks: tuple[str, ...], most: in
 HASHED = "hash(i, q, j, k)"
 SOME = "none", "past", "strict_future"
 WAYS: dict[str, tuple[tuple[str, ...], int, float, list[dict[str, int]]]] = {
-    "any score": (("none", "past", "strict_past", "future"), 25, 0.4, [{}, {"WIDE_KEY": 1}]),
-    "short": (SOME, 25, 0.4, [{"NUMPY_PAIRS": 0}, {"SHORT_ROW": 0}, {"SHORT_ROW": 0, "NUMPY_PAIRS": 0}]),
+    "any score": (("none", "past", "strict_past", "future"), 25, 0.4, [{}, {"wide_key": 1}]),
+    "short": (SOME, 25, 0.4, [{"numpy_pairs": 0}, {"short_row": 0}, {"short_row": 0, "numpy_pairs": 0}]),
     "parts": (SOME, 40, 0.2, [
-        {"SHORT_ROW": 0, "NUMPY_PAIRS": 0, "PART": size, "FEW_LESS": few} | long
-        for size, long, few in ((2, {"LONG_ROW": 1}, 16), (4, {"LONG_ROW": 1}, 0), (8, {}, 0), (4, {}, 0))
+        {"short_row": 0, "numpy_pairs": 0, "part": size, "few_less": few} | long
+        for size, long, few in ((2, {"long_row": 1}, 16), (4, {"long_row": 1}, 0), (8, {}, 0), (4, {}, 0))
     ]),
 }  # fmt: skip
 """With the floor of the restricted positions computed beforehand, as in long rows, and without. Hashed rows by numpy
@@ -129,8 +129,7 @@ def test_random_rows_are_those_of_the_list_of_all_pairs(way: str, seed: int, mon
         row = drawn(rng, SCORES[seed % len(SCORES)] if way[0] == "a" else HASHED, masks, most, share)
         with monkeypatch.context() as patch:
             for name, value in setting.items():
-                for module in (rows, values) if name == "PART" else (rows,):
-                    patch.setattr(module, name, value)
+                patch.setattr(ROWS, name, value)
             assert way[0] == "a" or row_of(*row[:3]).seed is not None
             check_row(*row, (1, 2, 7, 1000))
 
@@ -326,7 +325,7 @@ def some_keys(rng: np.random.Generator, n: int, domain: int) -> ScanKeys:
 @pytest.mark.parametrize("seed", heavy_after(range(40), 2))
 def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(plain_lists, "BLOCK", int(rng.choice([1, 100, 1 << 17])))
+    monkeypatch.setattr("restrict.rows.options.ROWS.plain_block", int(rng.choice([1, 100, 1 << 17])))
     for _ in range(20):
         n, domain, rows = int(rng.integers(1, 60)), int(rng.integers(1, 11)), int(rng.integers(1, 30))
         keys, seeds = some_keys(rng, n, domain), rng.integers(-(2**63), 2**63 - 1, rows, dtype=np.int64)
@@ -344,7 +343,7 @@ def test_the_lists_of_hashed_rows(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_best_pairs_of_one_hashed_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as are asked for, whatever the scores: those of a row need not be spread evenly, and few may be high."""
-    monkeypatch.setattr(plain_lists, "BLOCK", 7)
+    monkeypatch.setattr("restrict.rows.options.ROWS.plain_block", 7)
     j, low = np.arange(100), np.zeros(100, np.int64)
     for scores in (j, j % 3, (2**62 + 1) * (j % 2), np.full(100, 5), 2**63 - 1 - j):
         monkeypatch.setattr(plain_lists, "scores_after", lambda states, w, scores=scores: scores[w % 100])

@@ -18,7 +18,7 @@ from restrict.base.arrays import offsets
 from restrict.base.errors import NotEstablished, ResourceLimit, UsageError
 from restrict.cover.moser_tardos import moser_tardos
 from restrict.cover.solve import SOLVERS
-from restrict.depth_reduction.c_transformer import input_sets, streamed
+from restrict.depth_reduction.c_transformer import input_sets
 from restrict.depth_reduction.c_transformer.activations import Truth
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, minimal_cubes
@@ -103,7 +103,7 @@ def test_streamed_heads_are_those_with_lists(block: int, monkeypatch: pytest.Mon
         given = random_model(layers=1 + seed % 2, symbols=symbols, seed=seed)
         rng, at, (rho, fewer) = drawn(seed, given, 7 + seed % 4)
         kept = collapsed(at, rho)
-        monkeypatch.setattr(streamed, "KEPT", -1)
+        monkeypatch.setattr("restrict.depth_reduction.options.THEOREM.kept", -1)
         fresh, refined = collapsed(at, rho), collapsed(at, fewer)[-1].restrict(rho)
         monkeypatch.undo()
         for name, known in kept[-1].base.items():
@@ -543,7 +543,9 @@ def test_sets_of_inputs_are_sets() -> None:
         rng = np.random.default_rng(seed)
         n = int(rng.choice([1, 2, 63, 64, 65, 130, 200]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(input_sets, "BUFFER", 1 if seed % 2 else 1 << 20)  # one set at a time, or all
+            patch.setattr(
+                "restrict.depth_reduction.options.THEOREM.buffer", 1 if seed % 2 else 1 << 20
+            )  # one set at a time, or all
             a, b = random_sets(rng, n), random_sets(rng, n)
             kept = rng.integers(0, 2, n)
             both, few = packed(a), input_sets.InputSets.unions([packed(a), packed(b)], kept)

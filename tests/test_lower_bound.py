@@ -34,7 +34,7 @@ from restrict.model.program import Model
 from restrict.model.source import load
 from restrict.model.task import Task as Job
 from restrict.optimum.box_search import BoxSearch, FoundBox
-from restrict.optimum.lower_bound import CHECKED_A_SECOND, GRACE, _Proving, lower_bound
+from restrict.optimum.lower_bound import _Proving, lower_bound
 from restrict.optimum.options import OPTIONS
 from tests import generator, naive
 from tests.commands import succeeded, typed
@@ -524,7 +524,7 @@ def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch
     def too_late(boxes: Any, alphabet: int, most: int, limit: int, charge: Any) -> Any:
         moment = time.monotonic
         with monkeypatch.context() as later:
-            later.setattr(time, "monotonic", lambda: moment() + GRACE)
+            later.setattr(time, "monotonic", lambda: moment() + OPTIONS.grace)
             with pytest.raises(OutOfTime):
                 charge(1)
         return needed(boxes, alphabet, most, limit, charge)
@@ -536,7 +536,7 @@ def test_little_is_done_after_the_end(ends: str, monkeypatch: pytest.MonkeyPatch
     found = lower_bound(load("random:layers=2,heads=2,states=4,seed=2"), 40, time=seconds, progress=told)
     assert found.stopped == ends
     assert trimming.called
-    assert max(call.kwargs["limit"] for call in checking.call_args_list) <= GRACE * CHECKED_A_SECOND
+    assert max(call.kwargs["limit"] for call in checking.call_args_list) <= OPTIONS.grace * OPTIONS.checked_a_second
 
 
 def test_levels_are_skipped_only_where_the_last_one_was_cheap() -> None:

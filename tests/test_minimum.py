@@ -297,7 +297,7 @@ def test_conflicts_of_the_search_for_a_hitting_set_are_effort() -> None:
     model, n = load("random:layers=2,heads=2,states=4,seed=1"), 60
     x = dict(enumerate(np.random.default_rng(1).integers(2, size=n).tolist()))
     blocks = asked(model, x, n)
-    blocks.last = blocks.shared.spent + 200 * searching.CONFLICT
+    blocks.last = blocks.shared.spent + 200 * OPTIONS.conflict
     search = searching._Closing(blocks, {}, x)
     for positions in triples(1):
         search.hitter.add(positions)

@@ -1,5 +1,6 @@
 """The options of a search: one table each, within its range, and each does what its row says."""
 
+import ast
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,26 +8,43 @@ from types import SimpleNamespace
 import pytest
 
 import restrict
+from restrict.abstract.options import RUN
 from restrict.base.options import Option, changed, table
-from restrict.force.options import OPTIONS, SearchOptions
+from restrict.corollary2.options import REFUTE
+from restrict.cover.options import COVER
+from restrict.depth_reduction.options import EXCHANGE, REPEATING, THEOREM
+from restrict.force.options import CASES, INPUTS, OPTIONS, RELEASES, SearchOptions
 from restrict.force.search import GoalSearch
 from restrict.model.task import Task
 from restrict.optimum.explain import explain
+from restrict.optimum.options import DESCENT, ENUMERATION, WORDS, OptimumOptions
 from restrict.optimum.options import OPTIONS as OPTIMUM
-from restrict.optimum.options import OptimumOptions
+from restrict.rows.options import ROWS
+from restrict.soft.influence.options import INFLUENCE
+from restrict.soft.restriction.options import FORCED
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.options import OPTIONS as VERDICT
 from tests import verdict_cases
 from tests.test_architecture import load_script
 
 ablation = load_script("ablation")
-ROWS = [(name, option) for name, search in ablation.SEARCHES.items() for option in table(type(search.options))]
-DEFAULTS = {"goal": OPTIONS, "verdict": VERDICT, "optimum": OPTIMUM}
+PACKAGE = Path(restrict.__file__).parent
+TABLES = (
+    OPTIONS, CASES, INPUTS, RELEASES, OPTIMUM, WORDS, DESCENT, ENUMERATION, EXCHANGE, REPEATING, THEOREM, COVER, REFUTE,
+    RUN, ROWS, INFLUENCE, FORCED, VERDICT,
+)  # fmt: skip
+LINES = [(type(options).__name__, option) for options in TABLES for option in table(type(options))]
 
 
-@pytest.mark.parametrize(("search", "option"), ROWS, ids=lambda part: getattr(part, "name", part))
-def test_each_option_is_within_its_range_and_off_is_another_value(search: str, option: Option) -> None:
-    assert option.value == getattr(type(DEFAULTS[search])(), option.name)
+def test_every_table_is_known_here() -> None:
+    texts = [path.read_text() for room in ROOMS for path in (PACKAGE / room).rglob("options.py")]
+    assert sum(text.count("\n@dataclass\n") for text in texts) == len(TABLES)
+
+
+@pytest.mark.parametrize(("name", "option"), LINES, ids=lambda part: getattr(part, "name", part))
+def test_each_option_is_within_its_range_and_off_is_another_value(name: str, option: Option) -> None:
+    (options,) = (one for one in TABLES if type(one).__name__ == name)
+    assert option.value == getattr(type(options)(), option.name)
     assert option.meaning
     assert option.off != option.value
     assert option.least is not None
@@ -34,6 +52,46 @@ def test_each_option_is_within_its_range_and_off_is_another_value(search: str, o
     for which in (option.value, option.value if option.off is None else option.off):
         for value in which if isinstance(which, tuple) else (which,):
             assert option.least <= value <= option.most
+
+
+ROOMS = (
+    "abstract", "corollary2", "cover", "depth_reduction", "force", "optimum", "rows", "soft/influence",
+    "soft/restriction", "soft/trained",
+)  # fmt: skip
+"""Rooms of searches, whose numbers are rows of their tables of options."""
+PLAIN = (ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+"""What the value of a number is written with."""
+
+
+def numbers(path: Path) -> list[str]:
+    """The numbers that a module names, and that are not marked as facts (:data:`restrict.base.options.Fact`)."""
+    found = []
+    for line in ast.parse(path.read_text()).body:
+        if not isinstance(line, ast.Assign | ast.AnnAssign) or line.value is None:
+            continue
+        fact = isinstance(line, ast.AnnAssign) and ast.unparse(line.annotation).startswith("Fact[")
+        parts = list(ast.walk(line.value))
+        number = any(isinstance(part, ast.Constant) and isinstance(part.value, int | float) for part in parts)
+        if number and not fact and all(isinstance(part, PLAIN) for part in parts):
+            targets = [line.target] if isinstance(line, ast.AnnAssign) else line.targets
+            names = [name for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)]
+            found += [name.id for name in names if isinstance(name.ctx, ast.Store)]
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_search_has_no_number_outside_its_table(room: str) -> None:
+    """Except facts: where another value would be wrong, as of a unit, a code or a number of a format."""
+    modules = [path for path in (PACKAGE / room).rglob("*.py") if path.name != "options.py"]
+    assert modules
+    assert {path.name: found for path in modules if (found := numbers(path))} == {}
+
+
+def test_numbers_are_found_in_a_module(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    lines = "A, B = 1, 2.5\nC: int = 2**20\nD: Fact[int] = -1\nE = len('x') + 1\nF = 'word'\nG, H = -1, (1, 2)\n"
+    path.write_text(lines)
+    assert numbers(path) == ["A", "B", "C", "G", "H"]
 
 
 def test_the_ablation_doubles_every_number_and_stays_in_its_range() -> None:
@@ -120,6 +178,21 @@ def test_the_ablation_sums_positions_and_work(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ablation, "GoalSearch", Found)
     search = ablation.SEARCHES["goal"]
     assert ablation.found_with(search, {}, "instances/contains-one.json", 9, 2).counts == (12, 20, 14)
+
+
+def test_the_ablation_ends_a_search_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts with what it has: at first all positions. Later searches are not ended."""
+    monkeypatch.setattr(ablation, "LIMIT", 1e-6)
+    name = ablation.LARGE[0][0]
+    assert ablation.goal(name, 50, 0)[0] == 50
+    monkeypatch.setattr(ablation, "LIMIT", 1000)
+    assert ablation.goal("contains-one", 50, 0)[0] == 1
+
+
+def test_the_ablation_makes_programs_of_the_published_form() -> None:
+    model = ablation.loaded("program:heads=1,mlps=1,seed=0", 6)
+    assert len(model.variables) > 3
+    assert model is ablation.loaded("program:heads=1,mlps=1,seed=0", 6)
 
 
 def test_the_ablation_of_verdicts_counts_what_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:

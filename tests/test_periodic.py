@@ -5,7 +5,6 @@ import pytest
 from restrict.abstract.run import abstract_run
 from restrict.base.errors import NotEstablished
 from restrict.certificate.certificate import claim_of
-from restrict.depth_reduction.ours import repeating
 from restrict.depth_reduction.ours.repeating import Pattern, periodic
 from restrict.model.program import Head, Map, Model, Output
 from restrict.model.task import Task
@@ -16,7 +15,7 @@ from tests.marks import heavy_after
 def few_trials(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The patterns that the climbs begin with have the answers of the small sizes."""
     if not request.node.get_closest_marker("slow"):
-        monkeypatch.setattr(repeating, "TRIALS", 5)
+        monkeypatch.setattr("restrict.depth_reduction.options.REPEATING.trials", 5)
 
 
 def since() -> Model:

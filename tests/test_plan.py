@@ -18,7 +18,7 @@ from restrict.force.first_layer import FirstLayer, listed
 from restrict.force.goal import Goal, Manner, Solver
 from restrict.force.growth import LEFT_OUT
 from restrict.force.options import OPTIONS
-from restrict.force.plan import IMPOSSIBLE, PAIRS, OutOfRows, Planner, plannable
+from restrict.force.plan import IMPOSSIBLE, OutOfRows, Planner, plannable
 from restrict.force.search import GoalSearch
 from restrict.force.state import ForcingState
 from restrict.model.examples.random import random_model
@@ -78,7 +78,7 @@ class Trees:
         pairs.sort(key=lambda pair: (-score(i, u, *pair), pair))
         best, bad = IMPOSSIBLE, dict[int, set[int]]()
         passed: dict[int, int] = {}
-        for j, w in pairs[:PAIRS]:
+        for j, w in pairs[: OPTIONS.plan_pairs]:
             if w in wanted:
                 excluded = [self.cost(head["key"], p, frozenset(domain) - out) for p, out in bad.items() if p != j]
                 best = min(best, sum(excluded) + (0.0 if j == i else self.cost(head["key"], j, frozenset({w}))))
@@ -220,7 +220,7 @@ def test_which_programs_are_planned() -> None:
 def test_a_model_without_a_value_at_the_length_of_the_samples_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Samples come from a shorter word, where a rule that divides by n - 20 has no value."""
     model = with_heads(random_model(2, 2, 2, 1), score="(k + q) * 1000 // (n - 20) + j % 7")
-    monkeypatch.setattr("restrict.force.plan.SHORT", 20)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.plan_word", 20)
     search = GoalSearch(Task.of(model, 40))
     assert search.planned
     search.run()
@@ -407,7 +407,7 @@ def test_the_search_commits_and_its_answer_is_verified(monkeypatch: pytest.Monke
 
 
 def test_a_dive_ends_where_it_fails_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REPAIRS", 0)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.repairs", 0)
     search = GoalSearch(Task.of(restrict.load(DEEP), 400))
     manner = Manner((1,), 0.0, 10**6, wide=True, choose=committed, close=0)
     assert not Solver(search.state, np.random.default_rng(0), manner).solve(search.goals[0], 400)

@@ -13,6 +13,7 @@ from restrict import certification
 from restrict.base.errors import NotEstablished
 from restrict.force import cases
 from restrict.force.looking import Looking
+from restrict.force.options import CASES
 from restrict.force.search import Best
 from restrict.model.program import Model
 from restrict.model.restriction import Restriction
@@ -77,8 +78,8 @@ def test_every_word_of_six_letters_is_run(
 @pytest.mark.parametrize("seed", heavy_after(range(12), 1))
 def test_words_refute_only_what_does_not_force(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all words: no restriction below the bound forces the label, and the one confirmed does."""
-    monkeypatch.setattr("restrict.optimum.by_words.WORDS", 64)
-    monkeypatch.setattr("restrict.optimum.by_words.AT_ONCE", 16)
+    monkeypatch.setattr("restrict.optimum.options.WORDS.batch", 64)
+    monkeypatch.setattr("restrict.optimum.options.WORDS.at_once", 16)
     letters = 2 + seed % 2
     model = program(tmp_path, seed, longest=6, letters=letters, classes=3, markers=seed % 2 == 1)
     instance = model.at(5 + seed % 2)
@@ -112,7 +113,7 @@ def test_the_bound_of_words_is_told(known: tuple[Model, int], monkeypatch: pytes
     model, optimum = known
     monkeypatch.setattr(certification, "few_restrictions", lambda _: False)
     monkeypatch.setattr(certification, "few_words", lambda *_: False)
-    monkeypatch.setattr("restrict.optimum.by_words.WORDS", 256)
+    monkeypatch.setattr("restrict.optimum.options.WORDS.batch", 256)
     found = restrict.certify(model, 8)
     assert found.provenance["optimum"] == optimum == len(found.restriction.fixed)
     assert found.provenance["optimum_by"] == "words"
@@ -160,4 +161,4 @@ def test_programs_of_many_maps_get_more_effort_for_a_tree(known: tuple[Model, in
         cases._Growing(task, Looking(task.instance, 7), 4096, 40_000).nodes
         for task in (Task.of(large, 8, target=7), Task.of(tiny, 8, target=7))
     ]
-    assert nodes[0] - nodes[1] >= cases.LONG_RUNS * (len(large.variables) - len(tiny.variables))
+    assert nodes[0] - nodes[1] >= CASES.long_runs * (len(large.variables) - len(tiny.variables))

@@ -36,7 +36,7 @@ from tests.marks import heavy_after, rows_after
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A tenth of the usual effort is enough at these lengths."""
-    monkeypatch.setattr("restrict.force.release.WORK", 30_000)
+    monkeypatch.setattr("restrict.force.options.RELEASES.work", 30_000)
     with changed(OPTIONS, more_work=20_000, work_per_token=2_000):
         yield
 

@@ -16,11 +16,12 @@ from restrict.all_lengths.verify import named as parse_language
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
-from restrict.soft.influence import attention, logits, turned
+from restrict.soft.influence import attention, logits
 from restrict.soft.influence.attention import attention_influence, spans_of
-from restrict.soft.influence.exchanges import KEPT, Tried, of_attention, of_logits
+from restrict.soft.influence.exchanges import Tried, of_attention, of_logits
 from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable, every_word, few, logit_influence
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
 from restrict.soft.influence.slopes import BENT, CURVED, SlopeForm, point, second_derivative, tail
@@ -52,8 +53,8 @@ def few_directions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Small sizes take a few directions in each plane. Bounds hold for any number, and the fewer, the more is between
     two of them."""
     if request.node.get_closest_marker("slow") is None:
-        monkeypatch.setattr(turned, "FAN", 4)
-        monkeypatch.setattr(logits, "FAN", 2)
+        monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.half_fan", 4)
+        monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.fan", 2)
 
 
 def compared(words: Words, n: int, rng: np.random.Generator, directions: int, factor: float) -> int:
@@ -261,7 +262,7 @@ def test_logits_are_bounded_as_all_pairs_of_words_say(case: tuple[int, int], per
 @pytest.fixture
 def halving(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells are halved, even where all words could be tried."""
-    monkeypatch.setattr(logits, "MOST", 0)
+    monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.table_words", 0)
 
 
 @pytest.mark.parametrize("shape", heavy_after(SHAPES[::-1], 1))
@@ -278,7 +279,7 @@ def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -
         assert most <= found.bound <= most * (1 + 1e-6) + 1e-9
         assert found.attained == pytest.approx(most, rel=1e-9, abs=1e-12)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(logits, "MOST", 0)
+            patch.setattr("restrict.soft.influence.options.INFLUENCE.table_words", 0)
             assert most <= logit_influence(model, changes, cells=8 if seed else 2, seconds=math.inf).bound
 
 
@@ -529,7 +530,7 @@ def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
 def test_the_search_returns_pairs_that_differ_in_one_place() -> None:
     model = load(SHAPES[0].format(0))
     for changes in changes_of(model, 6):
-        pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT)
+        pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(INFLUENCE.kept)
         assert pairs
         for first, second in pairs:
             assert sum(a != b for a, b in zip(first, second, strict=True)) == 1

@@ -157,7 +157,7 @@ def test_the_api_is_listed_before_its_first_use_and_nothing_else() -> None:
 
 
 def test_for_every_position_c_0_means_0_and_no_c_means_nine_tenths_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("restrict.depth_reduction.ours.repeating.TRIALS", 2)
+    monkeypatch.setattr("restrict.depth_reduction.options.REPEATING.trials", 2)
     model = restrict.load("tagger")
     forced = restrict.certify(model, 3, target="all", c=0)
     assert forced.c == 0

@@ -285,8 +285,8 @@ def test_work_in_pieces_gives_what_it_gives_at_once(monkeypatch: pytest.MonkeyPa
         return certify_all(restrict.load(FOUR_STATES), 90, free=0.6).certificate.to_bytes()
 
     whole = run()
-    monkeypatch.setattr("restrict.depth_reduction.ours.capture.ROWS_AT_ONCE", 5)
-    monkeypatch.setattr("restrict.rows.lists.SCORES", 500)
+    monkeypatch.setattr("restrict.depth_reduction.options.EXCHANGE.rows_at_once", 5)
+    monkeypatch.setattr("restrict.rows.options.ROWS.scores", 500)
     assert run() == whole
 
 

@@ -525,7 +525,7 @@ def test_what_leads_to_a_case_is_the_same_with_numbers_of_its_own(name: str, mon
     keys = [key for key in finer.cases(last + 2) if key[0] in (2, last, last + 1, last + 2)]
     search = search_module.Search(model, finer, last + 2)
     boxes = [search.box(key) for key in keys]
-    monkeypatch.setattr("restrict.soft.trained.graph.FEW", 1 << 30)
+    monkeypatch.setattr("restrict.soft.trained.options.OPTIONS.transitions", 1 << 30)
     search = search_module.Search(model, replace(finer), last + 2)
     for key, box in zip(keys, boxes, strict=True):
         np.testing.assert_allclose(box, search.box(key), atol=1e-9)

@@ -24,6 +24,7 @@ from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.graph import task_graph
 from restrict.soft.trained.hints import cases_document
 from restrict.soft.trained.model import Trained, trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.parts import Processes
 from restrict.soft.trained.sharing import SharedSearch, inside
 from restrict.soft.trained.verdict import Case, Open, Search
@@ -376,9 +377,8 @@ def test_what_comes_before_a_claim_that_is_refused_is_left_out() -> None:
 @pytest.mark.parametrize("count", heavy_after([2, 1, 3], 1))
 def test_cases_are_verified_while_the_search_goes_on(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All processes but one have cases before the certificate comes; the line is that of the whole check."""
-    monkeypatch.setattr(module, "WORTH", 2)
-    monkeypatch.setattr("restrict.soft.trained.confirm.WORTH", 2)
-    monkeypatch.setattr("restrict.soft.trained.confirm.AHEAD", 1)
+    monkeypatch.setattr("restrict.soft.trained.options.OPTIONS.worth", 2)
+    monkeypatch.setattr("restrict.soft.trained.options.OPTIONS.sent", 0)
     model, graph = loaded("tomita2-1l1h16d")
     with Processes(count) as parts:
         hooks = {"decided": begun(parts), "ahead": Ahead(parts, model)}
@@ -399,10 +399,10 @@ def test_no_case_comes_early_where_reading_would_wait(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("count", heavy_after([2, 1, 3], 1))
 def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WORTH", 5)
+    monkeypatch.setattr("restrict.soft.trained.options.OPTIONS.worth", 5)
     found = verdict()
     model, content = found.model.content, found.to_bytes()
-    costs = [(*case.key[:2], module.LEAF) for case in found.cases]
+    costs = [(*case.key[:2], OPTIONS.leaf) for case in found.cases]
     for text in (content, changed(0), changed(LONGEST)):
         with Processes(count) as parts:
             parts.begin(model, text, costs)
@@ -414,7 +414,7 @@ def test_processes_give_the_line_or_nothing(count: int, monkeypatch: pytest.Monk
 
 def test_a_part_that_ends_early_leaves_the_line_to_the_whole_check(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict()
-    monkeypatch.setattr(module, "WORTH", 5)
+    monkeypatch.setattr("restrict.soft.trained.options.OPTIONS.worth", 5)
     with Processes(2) as parts:
         begun(parts)(found)
         parts.processes[1].kill()
@@ -429,7 +429,7 @@ def test_a_part_that_ends_early_leaves_the_line_to_the_whole_check(monkeypatch: 
 
 def test_steps_of_all_parts_are_within_the_limit_of_the_whole_check(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict()
-    monkeypatch.setattr(module, "WORTH", 5)
+    monkeypatch.setattr("restrict.soft.trained.options.OPTIONS.worth", 5)
     monkeypatch.setattr(module, "DEFAULT_LIMIT", 1000)
     with Processes(2) as parts:
         begun(parts)(found)
@@ -438,9 +438,9 @@ def test_steps_of_all_parts_are_within_the_limit_of_the_whole_check(monkeypatch:
 
 def test_what_is_small_or_large_is_checked_in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict()
-    for name, value in (("WORTH", 1000), ("ROOM", 10)):
+    for name, value in (("worth", 1000), ("process_room", 10)):
         with monkeypatch.context() as patch, Processes(1) as parts:
-            patch.setattr(module, name, value)
+            patch.setattr(OPTIONS, name, value)
             begun(parts)(found)
             assert not parts.processes
             assert parts.line(found.to_bytes()) is None

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import restrict
-from restrict.abstract import run as abstract
 from restrict.base.errors import NotEstablished
-from restrict.force import goal, image, state
 from restrict.force import growth as wide
+from restrict.force import state
 from restrict.force.boxes import BoxFinder
 from restrict.force.growth import LEFT_OUT
 from restrict.model.fileformat import loads
@@ -27,13 +26,12 @@ from tests.marks import rows_after
 @pytest.fixture
 def narrow_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly every map is wide, nearly every row is abstained on."""
-    for module in (image, goal, state):
-        monkeypatch.setattr(module, "MAX_IMAGE", 3)
-    monkeypatch.setattr(goal, "PRICED", 2)
-    monkeypatch.setattr(state, "MANY_VALUES", 2)
-    monkeypatch.setattr(state, "LONGEST_WALK", 3)
-    monkeypatch.setattr(wide, "TABLE", 4)
-    monkeypatch.setattr(abstract, "MOST_POINTS", 6)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.image", 3)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.priced", 2)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.many_keys", 2)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.longest_walk", 3)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.table", 4)
+    monkeypatch.setattr("restrict.abstract.options.RUN.points", 6)
 
 
 def small_programs(seed: int, count: int, words: int = 128) -> list[tuple[dict[str, Any], Model, int]]:
@@ -79,7 +77,7 @@ def test_abstention_is_sound_for_given_restrictions() -> None:
 @pytest.mark.parametrize("table", [0, 4096])
 def test_boxes_are_good_at_every_point(monkeypatch: pytest.MonkeyPatch, table: int) -> None:
     """Tabulated or sampled, a box keeps the map within the goal; its price is not negative."""
-    monkeypatch.setattr(wide, "TABLE", table)
+    monkeypatch.setattr("restrict.force.options.OPTIONS.table", table)
     seen = left_out = 0
     for seed in range(4):
         model = restrict.load(f"random:layers=2,heads=3,states=3,seed={seed}")

@@ -18,12 +18,10 @@ from typing import Any
 import pytest
 
 import restrict
-from restrict.abstract import run as abstract
 from restrict.base import blocks
 from restrict.base.errors import InternalError, ResourceLimit, RestrictError, UsageError
 from restrict.model.fileformat import loads
 from restrict.model.shipped import Shipped
-from restrict.rows import lists
 from restrict.sweep.workers import workers
 from tests import documents
 from tests.commands import failed, succeeded
@@ -58,9 +56,8 @@ class Others:
 @pytest.fixture(autouse=True)
 def every_row_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small lengths are shared out, too."""
-    monkeypatch.setattr(lists, "LEAST_SPREAD", 1)
-    monkeypatch.setattr(lists, "LEAST_ROWS", 4)
-    monkeypatch.setattr(abstract, "LEAST_SPREAD", 1)
+    monkeypatch.setattr("restrict.rows.options.ROWS.spread", 1)
+    monkeypatch.setattr("restrict.rows.options.ROWS.least_rows", 4)
 
 
 def shared_out(model: restrict.Model, n: int, **wish: Any) -> int:

@@ -19,20 +19,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restrict.abstract.options import RUN
 from restrict.base.arrays import I64, MAX64, MIN64, offsets
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import Fact
 from restrict.kernels import run_everywhere
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions, rule_of
 from restrict.model.restriction import Restriction
 from restrict.model.rules import Callback, evaluate, expression
 
-MAX_DOMAIN = 62
-MAX_BOX = 4096
-"""A map of more argument combinations than this is not supported here: the run then goes node by node."""
-BLOCK = 2**16
-"""Positions scored at a time."""
-MAX_RUNS = 2**27
+MAX_DOMAIN: Fact[int] = 62
+MAX_RUNS: Fact[int] = 2**27
 """Runs that one table of sets may have (2 GiB)."""
 
 
@@ -104,7 +102,7 @@ def _supported(instance: Instance, variable: Head | Map) -> bool:
         return False
     if isinstance(variable, Map):
         sizes = [instance.domains[a] for a in variable.args if a != "position"]
-        return not isinstance(variable.map, Callback) and int(np.prod(sizes, dtype=object)) <= MAX_BOX
+        return not isinstance(variable.map, Callback) and int(np.prod(sizes, dtype=object)) <= RUN.box
     reads = "position" in (variable.value, instance.query(variable))
     return "i" not in mentions(variable) and not reads
 
@@ -222,8 +220,8 @@ class _Sweeps:
 
     def scores(self, u: int) -> Iterator[tuple[int, I64]]:
         """Scores (positions, key values) by blocks, with the block's first position."""
-        for first in range(0, self.n, BLOCK):
-            yield first, self._block(u, first, min(self.n, first + BLOCK))
+        for first in range(0, self.n, RUN.block):
+            yield first, self._block(u, first, min(self.n, first + RUN.block))
 
     def _block(self, u: int, first: int, stop: int) -> I64:
         expr = self.instance.row(self.head, 0, u)
@@ -302,8 +300,8 @@ class _Sweeps:
         flags = np.array([inclusive, self.right != backwards, self.copies, answers], dtype=np.int64)
         offered = run_everywhere.Candidates(keys, gives, sets.ids, sets.ptr, sets.runs, floor, equal, flags)
         work = _Work(n, self.domain)
-        for first in range(0, n, BLOCK):
-            stop = min(n, first + BLOCK)
+        for first in range(0, n, RUN.block):
+            stop = min(n, first + RUN.block)
             scores = self._block(u, n - stop, n - first)[::-1].copy() if backwards else self._block(u, first, stop)
             while why := run_everywhere.sweep(first, scores, offered, work.levels(), work.answers()):
                 work.grow(why)

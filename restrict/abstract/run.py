@@ -11,11 +11,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from restrict.abstract.options import RUN
 from restrict.base.arrays import I64, bits_of
 from restrict.base.blocks import cuts, each, width
 from restrict.model.program import Head, Instance, Map, Variable, mentions
 from restrict.model.restriction import Restriction
 from restrict.model.shipped import Shipped
+from restrict.rows.options import ROWS
 from restrict.rows.rule4 import shown
 from restrict.rows.values import CONSTANT, Values, unrestricted
 from restrict.rows.winners import winners
@@ -23,9 +25,6 @@ from restrict.rows.winners import winners
 Cone = Literal["all"] | Mapping[str, Sequence[int]]
 Fact = tuple[tuple[int, ...], int]
 """V as a sorted tuple, D as a bit mask."""
-SHARED, MOST_SHARED = 2**12, 2**15
-"""Images of at most ``SHARED`` points, and candidates of rows of at most ``SHARED`` pairs, are kept for other runs: at
-most ``MOST_SHARED`` of each."""
 
 
 def mask_of(positions: Iterable[int]) -> int:
@@ -130,22 +129,22 @@ class AbstractRun:
 
     def _image(self, variable: Map, i: int, sets: list[Sequence[int]]) -> tuple[int, ...]:
         """The values of a map on a product; small ones are kept."""
-        if prod(map(len, sets)) > SHARED:
+        if prod(map(len, sets)) > RUN.shared:
             return tuple(np.unique(self.instance.map_values(variable, i, sets)).tolist())
         slot = (variable.name, i if "i" in mentions(variable) else -1, tuple(map(tuple, sets)))
         if slot not in self.found.images:
-            if len(self.found.images) == MOST_SHARED:
+            if len(self.found.images) == RUN.most_shared:
                 self.found.images.clear()
             self.found.images[slot] = tuple(np.unique(self.instance.map_values(variable, i, sets)).tolist())
         return self.found.images[slot]
 
     def _winners(self, head: Head, i: int, u: int, keys: Values) -> tuple[I64, I64]:
         """Where the candidates of a row are, and their key values; those of short rows are kept."""
-        if self.instance.n * keys.domain > SHARED:
+        if self.instance.n * keys.domain > RUN.shared:
             return winners(self.instance, head, i, u, keys)
         slot = (head.name, i, u, keys.signature)
         if slot not in self.found.candidates:
-            if len(self.found.candidates) == MOST_SHARED:
+            if len(self.found.candidates) == RUN.most_shared:
                 self.found.candidates.clear()
             self.found.candidates[slot] = winners(self.instance, head, i, u, keys)
         return self.found.candidates[slot]
@@ -198,16 +197,12 @@ def abstract_run(
     run = AbstractRun(instance, restriction, found=found or SharedFinds({}, {}))
     for variable in instance.model.variables:
         positions = range(instance.n) if cone == "all" else cone.get(variable.name, ())
-        if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= LEAST_SPREAD:
+        if isinstance(variable, Head) and width() > 1 and len(positions) * instance.n >= ROWS.spread:
             _spread(run, variable, positions)
             continue
         for i in positions:
             run.examine(variable, i)
     return run
-
-
-LEAST_SPREAD = 1 << 22
-"""Pairs of positions from which the nodes of a head are shared among other processes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +233,6 @@ def _spread(run: AbstractRun, head: Head, positions: Sequence[int]) -> None:
     run.learn(head.name, known)
 
 
-MOST_POINTS = 2**20
-"""A map with more combinations of argument values than this, at a node, is not examined unless a cone asks for it."""
-
-
 def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
     """The cone of all nodes except those whose image is too large to compute; ``"all"`` where no map is wide, which
     makes certificates smaller. What is not examined has its whole domain and depends on every free position, so this is
@@ -251,7 +242,7 @@ def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
     wide = {
         v.name: v
         for v in instance.model.variables
-        if isinstance(v, Map) and prod(domains[a] for a in v.args) > MOST_POINTS
+        if isinstance(v, Map) and prod(domains[a] for a in v.args) > RUN.points
     }
     if not wide:
         return "all"
@@ -260,7 +251,7 @@ def all_but_wide(instance: Instance, restriction: Restriction) -> Cone:
         chosen = [
             i
             for i in range(instance.n)
-            if variable.name not in wide or prod(len(run.values(a, i)) for a in wide[variable.name].args) <= MOST_POINTS
+            if variable.name not in wide or prod(len(run.values(a, i)) for a in wide[variable.name].args) <= RUN.points
         ]
         for i in chosen:
             run.examine(variable, i)

@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field, fields
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-HUGE = 2**62
+T = TypeVar("T")
+Fact = Annotated[T, "fact"]
+"""The type of a constant that is no option, as another value would be wrong: a unit, a code, a number of a format or of
+a proof, or a limit beyond which a question is refused. Modules of searches have no other numbers
+(``tests/test_options.py``)."""
+HUGE: Fact[int] = 2**62
 
 
 class Option(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 from restrict.base.arrays import I16, Bools, digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
 from restrict.certificate.certificate import Certificate
+from restrict.corollary2.options import REFUTE
 from restrict.corollary2.verdict import Immune
 from restrict.force.cases import confirm
 from restrict.force.minimise import shrink
@@ -24,14 +25,13 @@ from restrict.languages.regular import Regular
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-from restrict.optimum.enumeration import KEPT, Labels, all_labels, confirm_one, words_fit
+from restrict.optimum.enumeration import Labels, all_labels, confirm_one, words_fit
 from restrict.optimum.faces import largest_faces
 from restrict.optimum.hitting import Problem
+from restrict.optimum.options import ENUMERATION
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.hitting_sets import unmissed
 
-TRIES = 200
-"""The most restrictions that the abstract run is asked to confirm."""
 Found = tuple[Certificate, int, bool]
 """A certificate, how many free positions are possible at most, and whether that is exact."""
 
@@ -65,7 +65,7 @@ def by_table(task: Task, language: Language) -> Found | Immune:
     labels, names = all_labels(instance, task.one_position("a refutation"), task.deadline)
     members = all_members(instance, language, task.deadline)
     if _mixed(labels, members, len(names)) and _open_edge(labels, members):
-        faces = largest_faces(labels, members, keep=KEPT, deadline=task.deadline)
+        faces = largest_faces(labels, members, keep=ENUMERATION.kept, deadline=task.deadline)
         if faces.largest >= 0 and (found := confirm_one(task, faces.cubes(instance.unpinned))) is not None:
             return found, faces.most, faces.complete
         if faces.largest >= 0 or not faces.complete:
@@ -155,7 +155,7 @@ def by_sat(task: Task, language: Language) -> Found | Immune:
             if (found := confirm(task, h)) is not None:
                 return found, optimum, True
             seen.append(h)
-            if len(seen) == TRIES:
+            if len(seen) == REFUTE.tries:
                 break
     except OutOfTime:
         fewest = min(p.lower for p in problems)

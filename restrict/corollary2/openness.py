@@ -18,6 +18,7 @@ from operator import or_
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
+from restrict.corollary2.options import REFUTE
 from restrict.force.state import ForcingState
 from restrict.languages.dyck import Balanced
 from restrict.languages.protocol import Language, Word, word_positions
@@ -25,17 +26,6 @@ from restrict.languages.regular import Regular
 from restrict.languages.subset import bits, images
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
-
-POOL = 40
-"""Words kept of either kind."""
-BUDGET = 10_000_000
-"""The most symbols, over all completions, that one search may ask for."""
-CORES = 200
-"""The most closed restrictions of more than one position that are remembered."""
-MANY = 64
-"""With more positions fixed than this, the question is asked only once in ``MANY`` times."""
-SHORT = 300
-"""For Dyck languages, the pool and completions are used only up to this length."""
 
 
 def is_dyck(language: Language) -> bool:
@@ -54,7 +44,7 @@ class Openness:
         self.closed: dict[frozenset[tuple[int, int]], None] = {}
         self.singles: set[tuple[int, int]] = set()
         self.accepted: dict[frozenset[tuple[int, int]], bool] = {}
-        self.budget = BUDGET
+        self.budget = REFUTE.symbols
         self.index = {s: a for a, s in enumerate(instance.model.alphabet)}
         self.reach = Reach(language, instance, self.base) if isinstance(language, Regular) else None
         self.heights = Heights(language, instance, self.base) if is_dyck(language) else None
@@ -88,7 +78,7 @@ class Openness:
         """Whether membership may still be open when ``i`` is fixed, too. ``state``: the state of the search, with all
         that is fixed so far. ``i``: the position to be fixed, 0 .. n-1. Result: false only where membership is decided;
         true may be wrong."""
-        if state.fixed > MANY and state.fixed % MANY:
+        if state.fixed > REFUTE.many and state.fixed % REFUTE.many:
             return True  # closed stays closed: it will be seen a little later
         # What is fixed on top of the pinned positions stands at the end of the tokens.
         recent = islice(reversed(state.tokens.items()), state.fixed)
@@ -98,7 +88,7 @@ class Openness:
             return self.reach.open(fixed)
         if self.heights is not None:
             # Where few of many positions are fixed, it rarely matters which brackets match.
-            return self.heights.open(fixed) and (self.instance.n > SHORT or self._by_pool(fixed, i))
+            return self.heights.open(fixed) and (self.instance.n > REFUTE.short or self._by_pool(fixed, i))
         return self._by_pool(fixed, i)
 
     def _by_pool(self, fixed: dict[int, int], new: int) -> bool:
@@ -133,7 +123,7 @@ class Openness:
         for i, s in zip(self.position, word, strict=True):
             cells[i] = self.index[s]
         self.pools[member].insert(0, cells)
-        del self.pools[member][POOL:]
+        del self.pools[member][REFUTE.pool :]
         return True
 
     def _remember(self, fixed: Mapping[int, int], member: bool) -> None:
@@ -151,7 +141,7 @@ class Openness:
                 continue
         if len(core) == 1:
             self.singles.update(core.items())
-        elif len(self.closed) < CORES:
+        elif len(self.closed) < REFUTE.cores:
             self.closed[frozenset(core.items())] = None
 
 

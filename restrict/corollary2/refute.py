@@ -29,6 +29,7 @@ from restrict.base.wording import counted
 from restrict.certificate.certificate import Certificate, certified
 from restrict.certificate.refutation import Errors, Refutation, language_document
 from restrict.corollary2.openness import Openness, is_dyck
+from restrict.corollary2.options import REFUTE
 from restrict.corollary2.verdict import Immune, NoRefutation
 from restrict.force.cases import forced
 from restrict.force.minimise import Minimiser, needed_cone
@@ -51,19 +52,6 @@ from restrict.trial.disagreement import disagree
 
 if TYPE_CHECKING:
     from restrict.corollary2.exact import Unfinished
-
-PATIENCE = 3
-"""A search that has found nothing ends after this many passes; one fewer on top of a pre-restriction."""
-SHARE = 5
-"""At either end the pre-restriction fixes this fraction of the positions: one in five."""
-FULL = 40_000_000
-"""A witness is run in full where that takes at most this many scores (n^2 for each head)."""
-COUNTED = 20_000
-"""Up to this length the members are counted before the search."""
-ASSIGNMENTS = 256
-"""The most values of the dependencies that are tried for c > 0."""
-EVERY_LENGTH = 20_000
-"""The most states of the automaton that may turn "not found" into a proof for all lengths."""
 
 
 def refute(
@@ -149,7 +137,7 @@ def _every_length(task: Task, language: Language, found: NoRefutation) -> Immune
     if not isinstance(language, Regular) or task.instance.model.output.position != "last":
         return found
     try:
-        proof = verify(task.instance.model, language, states=EVERY_LENGTH)
+        proof = verify(task.instance.model, language, states=REFUTE.every_length)
     except (NotEstablished, ResourceLimit, UsageError):
         return found
     if not isinstance(proof, Proved):
@@ -209,7 +197,7 @@ def _search(task: Task, language: Language, c: int) -> Refutation | Immune | NoR
     for base, strategy in islice(bases, 1) if single else bases:
         guard = Openness(language, task.instance, base)
         part = task.until(task.deadline.share(0.5))
-        search = GoalSearch(part, base=base, guard=guard, patience=1 if single else PATIENCE - bool(base))
+        search = GoalSearch(part, base=base, guard=guard, patience=1 if single else REFUTE.patience - bool(base))
         try:
             search.run()
         except KeyboardInterrupt:
@@ -232,7 +220,7 @@ def _single(instance: Instance, language: Language) -> bool:
     """Whether one word of this length is a member, or one is not: every open restriction then agrees with that word.
     What is fixed is fixed to its symbols, so one pass of the search says as much as several, and the ends of a member
     are nothing new."""
-    count = language.count(Restriction.of(instance)) if instance.n <= COUNTED else None
+    count = language.count(Restriction.of(instance)) if instance.n <= REFUTE.counted else None
     return count is not None and count in (1, len(instance.model.alphabet) ** len(instance.unpinned) - 1)
 
 
@@ -241,7 +229,7 @@ def _bases(instance: Instance, language: Language, seed: int) -> Iterator[tuple[
     yield {}, "goal, open membership"
     index = {s: a for a, s in enumerate(instance.model.alphabet)}
     cells = instance.unpinned
-    ends = len(cells) // SHARE
+    ends = len(cells) // REFUTE.share
     if ends == 0:
         return
     if is_dyck(language):
@@ -312,7 +300,7 @@ def _witnesses(instance: Instance, language: Language, found: Certificate) -> tu
     rho, depends = found.restriction, found.claim.dependencies or ()
     rng = np.random.default_rng(0)
     cells = instance.unpinned
-    for turn in range(ASSIGNMENTS if depends else 1):
+    for turn in range(REFUTE.assignments if depends else 1):
         values = {i: instance.model.alphabet[int(rng.integers(len(instance.model.alphabet)))] for i in depends}
         try:
             if turn % 2 == 0 and depends:  # what a member has there
@@ -383,7 +371,7 @@ def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> t
     long, of what the ``output`` reads; none, and ``certificate``, where even that is too long."""
     rows = [instance.model.symbols(word) for word in words]
     heads = sum(isinstance(v, Head) for v in instance.model.variables)
-    if instance.n**2 * max(1, heads) <= FULL:
+    if instance.n**2 * max(1, heads) <= REFUTE.full:
         values = run_batch(instance, np.array(rows, dtype=np.int64).reshape(len(rows), -1)).values
         return [instance.label(int(v)) for v in values[instance.model.output.variable][:, position]], "full"
     try:
@@ -395,12 +383,12 @@ def run_witnesses(instance: Instance, words: Sequence[Word], position: int) -> t
 def count_errors(instance: Instance, language: Language, certificate: Certificate) -> Errors | None:
     """How many inputs under the restriction are labelled wrongly, of how many, and whether that is exact (else a
     certified lower bound). With one label: all members or all others where the model says what it accepts, else the
-    smaller of the two; with dependencies, summed over their values, one count each, at most ``ASSIGNMENTS``. ``None``
+    smaller of the two; with dependencies, summed over their values, one count each, at most ``assignments``. ``None``
     where the language cannot count its members, or there are too many values."""
     rho, values = certificate.restriction, certificate.claim.values or ()
     symbols, labels = len(instance.model.alphabet), {instance.label(v) for v in values}
     depends = () if len(labels) == 1 else certificate.claim.dependencies or ()
-    if symbols ** len(depends) > ASSIGNMENTS:
+    if symbols ** len(depends) > REFUTE.assignments:
         return None
     known = instance.model.output.accept is not None and len(labels) == 1
     wrong = 0

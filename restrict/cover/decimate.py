@@ -6,16 +6,16 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.cover.core import Core
 from restrict.cover.greedy import greedy_symbols
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.workspace import Workspace
 from restrict.kernels import cover_belief
 
-PRICE, ROUNDS, SWEEPS_FIRST, SWEEPS = 6.0, 200, 20, 2
-"""The price of a set input (in nats), the rounds, the sweeps before the first and in each round."""
 
-
-def decimate(problem: CoverProblem, budget: int | None = None, seed: int = 0, rounds: int = ROUNDS) -> CoverSolution:
+def decimate(
+    problem: CoverProblem, budget: int | None = None, seed: int = 0, rounds: int = COVER.rounds
+) -> CoverSolution:
     """Belief propagation, set the surest literals, repeat; then deletion. One-literal cubes only (else: greedy). After
     the hitting-set decimation of Mezard & Tarzia (Phys. Rev. E 76, 041124, 2007). O(rounds * literals). ``budget``:
     decides only whether the status is "captured"; ``None``: any number of inputs is within it; ``rounds``: at least 1;
@@ -37,13 +37,15 @@ def decimated_symbols(core: Core, rng: np.random.Generator, size: int, rounds: i
     captured, decided = np.zeros(len(core.pairs), np.int64), np.zeros(core.inputs, np.int64)
     absent, others = rng.uniform(0.9, 0.95, len(pair_lit)), np.full(len(pair_lit), np.exp(-1.0))
     push, belief = np.diff(lit_ptr).astype(np.float64), np.zeros(core.inputs * s)
-    sweeps, step = SWEEPS_FIRST, max(1, size // rounds)
+    sweeps, step = COVER.first_sweeps, max(1, size // rounds)
     while not captured.all():
-        cover_belief.believe(pair_ptr, pair_lit, s, PRICE, sweeps, captured, decided, absent, others, push, belief)
+        cover_belief.believe(
+            pair_ptr, pair_lit, s, COVER.price, sweeps, captured, decided, absent, others, push, belief
+        )
         surest = np.argsort(-belief, kind="stable")[:step]
         if cover_belief.decide(surest, lit_ptr, lit_pair, s, captured, decided, belief, out) == 0:
             break
-        sweeps = SWEEPS
+        sweeps = COVER.sweeps
     space = Workspace.of(core, out)
     space.prune(rng)
     return space.symbols()

@@ -5,8 +5,9 @@ from time import monotonic
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.cover.decimate import ROUNDS, decimated_symbols
+from restrict.cover.decimate import decimated_symbols
 from restrict.cover.greedy import greedy_symbols
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
@@ -14,20 +15,16 @@ from restrict.kernels import cover_state
 from restrict.kernels.cover_cubes import exchange_cubes
 from restrict.kernels.cover_literals import exchange_literals
 
-BLOCK = 2048
-"""Steps between two looks at the clock."""
-SAMPLE = 64
-"""Held literals among which the cheapest one to drop is chosen (best from multiple selections)."""
-
 
 def local(
     problem: CoverProblem, budget: int | None = None, seed: int = 0, time: float | None = None,
-    steps: int | None = None, rounds: int = ROUNDS,
+    steps: int | None = None, rounds: int = COVER.rounds,
 ) -> CoverSolution:  # fmt: skip
     """Local search from a greedy or decimated cover: drop two literals, add one, with weights on uncaptured pairs.
     Stops after ``steps`` (default: 10 per input set at the start, at least 20 000; same seed, same answer), after
-    ``time`` seconds, or once the budget is met. A step costs about SAMPLE + degree * cubes per pair. ``budget``: the
-    search stops once it is met; ``None``: as few inputs as possible; ``rounds``: of decimation, at least 1."""
+    ``time`` seconds, or once the budget is met. A step costs about ``COVER.sample`` + degree * cubes per pair.
+    ``budget``: the search stops once it is met; ``None``: as few inputs as possible; ``rounds``: of decimation, at
+    least 1."""
     rng, core = np.random.default_rng(seed), problem.core
     deadline = None if time is None else monotonic() + time
     start, statistics = _start(problem, rng, budget, rounds)
@@ -42,11 +39,11 @@ def local(
     while not hopeless and not state[cover_state.DONE] and state[cover_state.STEP] < steps:
         if deadline is not None and monotonic() > deadline:
             break
-        random = rng.integers(0, 1 << 62, 2 * min(BLOCK, steps - int(state[cover_state.STEP])))
+        random = rng.integers(0, 1 << 62, 2 * min(COVER.steps, steps - int(state[cover_state.STEP])))
         if core.single:
-            exchange_literals(core.literals, space.arrays, SAMPLE, random, best)
+            exchange_literals(core.literals, space.arrays, COVER.sample, random, best)
         else:
-            exchange_cubes(core.cubes, space.arrays, SAMPLE, random, best)
+            exchange_cubes(core.cubes, space.arrays, COVER.sample, random, best)
     statistics["steps"] = int(state[cover_state.STEP])
     return solution_of(problem, best, budget, "local", statistics)
 

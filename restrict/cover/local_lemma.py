@@ -16,7 +16,9 @@ import numpy as np
 
 from restrict.base.arrays import F64, I64
 from restrict.base.errors import UsageError
+from restrict.base.options import Fact
 from restrict.cover.core import Core
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.kernels import cover_bounds
 from restrict.kernels.cover_bounds import OUTWARD
@@ -25,10 +27,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 T = TypeVar("T")
-MOST_READERS = 5_000
-"""The conflict graph refuses an input that more pairs read: it would have an edge for each two of them."""
-ITERATIONS = 200
-SLACK = 1e-7
+SLACK: Fact[float] = 1e-7
 """The weights found are raised by this share, so that the inequality holds with room for rounding."""
 
 
@@ -65,7 +64,7 @@ def local_lemma(problem: CoverProblem, q: float, delta: float | None = None) -> 
     log0 = -math.inf if delta is None else _overshoot(q, delta, int(np.count_nonzero(problem.fixed < 0)))
     x, x0 = np.exp(logs), math.exp(log0)
     sums, degree = _sums(core, x)
-    for _ in range(ITERATIONS if x.max(initial=0.0) < 1 and x0 < 1 else 0):
+    for _ in range(COVER.iterations if x.max(initial=0.0) < 1 and x0 < 1 else 0):
         with np.errstate(over="ignore"):
             new = np.exp(logs + sums + _cost(x0))
         log_x0 = log0 + float(_cost(x).sum())
@@ -93,8 +92,8 @@ def conflict_graph(problem: CoverProblem) -> nx.Graph[int]:
     drawing of small problems; :func:`local_lemma` goes through the same neighbours on arrays. Cost: the sum of the
     squares of the numbers of pairs that read an input."""
     core = problem.core
-    if (most := int(np.bincount(core.scope[1]).max(initial=0))) > MOST_READERS:
-        raise UsageError(f"an input is read by {most} pairs; the conflict graph is for at most {MOST_READERS}")
+    if (most := int(np.bincount(core.scope[1]).max(initial=0))) > COVER.readers:
+        raise UsageError(f"an input is read by {most} pairs; the conflict graph is for at most {COVER.readers}")
     return sharing_graph(core.pairs.tolist(), *core.scope)
 
 

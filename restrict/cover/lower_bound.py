@@ -11,16 +11,15 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
+from restrict.base.options import Fact
 from restrict.cover.core import Core
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.kernels import cover_bounds
 
-SCALE = 1 << 20
-SHARES = 5040
+SCALE: Fact[int] = 1 << 20
+SHARES: Fact[int] = 5040
 """K for cubes of several literals (1..10 divide it, larger sizes are rounded up); K = 1 where all are single."""
-DUAL_STEPS, DUAL_LOOKS, PATIENCE = 40, 25, 4
-"""Primal-dual steps between two looks at the bound; the most looks in all, and the most in a row without a better
-bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +75,7 @@ def _disjoint(core: Core) -> I64:
     return out
 
 
-def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> PackingBound:
+def lower_bound(problem: CoverProblem, looks: int = COVER.dual_looks) -> PackingBound:
     """The best packing bound of disjoint pairs and of the LP's dual: ``looks`` times 40 primal-dual steps.
     Deterministic; O(literals) a step. The LP does not see integrality (docs/cover.md has the gap)."""
     core = problem.core
@@ -95,12 +94,12 @@ def lower_bound(problem: CoverProblem, looks: int = DUAL_LOOKS) -> PackingBound:
     x, y = np.zeros(core.inputs * core.symbols), np.zeros(len(core.pairs))
     for _ in range(looks):
         total, before = np.zeros_like(y), best.value
-        cover_bounds.dual_steps(pointer, literal, weights, DUAL_STEPS, x, y, total)
-        for candidate in (y, total / DUAL_STEPS):
+        cover_bounds.dual_steps(pointer, literal, weights, COVER.dual_steps, x, y, total)
+        for candidate in (y, total / COVER.dual_steps):
             scale = SCALE / max(float(candidate.max()), 1e-9)
             found = bound(np.floor(candidate * scale).astype(np.int64), "linear programming dual")
             best = found if found.value > best.value else best
         idle = 0 if best.value > before else idle + 1
-        if idle == PATIENCE:
+        if idle == COVER.patience:
             break
     return best

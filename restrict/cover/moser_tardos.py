@@ -14,15 +14,11 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
 from restrict.cover.core import Core
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, Statistics, solution_of
 from restrict.cover.workspace import Workspace
 from restrict.kernels import cover_cubes, cover_state
-
-PER_PAIR = 5
-"""Default cap: redraws per pair."""
-HALVINGS = 6
-"""Bisections of the search for q."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,7 @@ def moser_tardos(
     a redraw: the inputs of the pair times their occurrences. ``q``: the probability that an input is set, 0..1; its
     symbol is uniform; ``delta``: X0 is "more than ``(1 + delta) q m`` inputs are set", m those not set beforehand; at
     least 0. Gives the run. Deletion is left out where some pair stayed uncaptured."""
-    cap = PER_PAIR * problem.pairs if cap is None else cap
+    cap = COVER.per_pair * problem.pairs if cap is None else cap
     if not 0 <= q <= 1 or delta < 0 or cap < 0:
         raise UsageError(f"need 0 <= q <= 1, delta >= 0 and cap >= 0, got {q}, {delta} and {cap}")
     core, rng = problem.core, np.random.default_rng(seed)
@@ -93,7 +89,7 @@ def resample(
 def _search(problem: CoverProblem, seed: int, cap: int | None, delta: float) -> list[Resampling]:
     """Runs at q = 1 and at the bisection points of the least q that succeeds."""
     low, high, runs = 0.0, 1.0, [moser_tardos(problem, 1.0, seed, cap, delta)]
-    for _ in range(HALVINGS if runs[0].captured_all else 0):
+    for _ in range(COVER.halvings if runs[0].captured_all else 0):
         q = (low + high) / 2
         runs.append(moser_tardos(problem, q, seed, cap, delta))
         low, high = (low, q) if runs[-1].captured_all else (q, high)

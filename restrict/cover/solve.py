@@ -5,28 +5,25 @@ from typing import Literal, get_args
 
 from restrict.base.deadline import Deadline
 from restrict.base.errors import ResourceLimit, UsageError
-from restrict.cover.decimate import ROUNDS, decimate
+from restrict.cover.decimate import decimate
 from restrict.cover.greedy import greedy
 from restrict.cover.infeasible import InfeasibilityProof, impossible
 from restrict.cover.local import local
 from restrict.cover.lower_bound import lower_bound
 from restrict.cover.maxsat import maxsat
 from restrict.cover.moser_tardos import resample
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.cover.sat import sat
 from restrict.cover.solution import CoverSolution
 
 SolverName = Literal["auto", "greedy", "decimate", "local", "resample", "sat", "maxsat"]
 SOLVERS: tuple[str, ...] = get_args(SolverName)
-SMALL = 600
-"""``auto`` asks MaxSAT for the optimum where the cubes have at most this many literals in all."""
-MODERATE = 20_000
-"""``auto`` asks SAT whether a budget can be met where the cubes have at most this many literals in all."""
 
 
 def solve(
     problem: CoverProblem, *, solver: str = "auto", budget: int | None = None, seed: int = 0,
-    time: float | None = None, steps: int | None = None, rounds: int = ROUNDS, q: float | None = None,
+    time: float | None = None, steps: int | None = None, rounds: int = COVER.rounds, q: float | None = None,
     cap: int | None = None, delta: float = 0.1,
 ) -> CoverSolution:  # fmt: skip
     """Capture every pair with few set inputs (at most ``budget``, if given)."""
@@ -53,7 +50,7 @@ def _auto(
     bound and, if the problem is not large, SAT in the time that is left; after that, its answer."""
     deadline = Deadline.after(time)
     size = len(problem.core.cube_lit)
-    if len(problem.core.dead) or (budget is None and size <= SMALL):
+    if len(problem.core.dead) or (budget is None and size <= COVER.small):
         return maxsat(problem, budget, time=time)
     found = local(problem, budget, seed, time if budget is None else deadline.share(0.5).left, steps, rounds)
     if budget is None or found.status == "captured":
@@ -61,7 +58,7 @@ def _auto(
     bound = lower_bound(problem)
     if bound.value > budget:
         return impossible(problem, InfeasibilityProof(budget, "packing", multipliers=bound.multipliers), "auto")
-    if size > MODERATE:
+    if size > COVER.moderate:
         return found
     try:
         return sat(problem, budget, time=deadline.left)

@@ -11,26 +11,15 @@ from restrict.base.blocks import each, width
 from restrict.base.deadline import Deadline, OutOfTime
 from restrict.base.errors import NotEstablished, RestrictError
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.options import THEOREM
 from restrict.model.arguments import least_free
 from restrict.model.program import Instance
 from restrict.model.shipped import Shipped
 from restrict.model.task import Task
 
-MEASURE_AT = 1200
-"""Candidates are measured at this length, where n is longer."""
-HOPELESS = 0.98
-"""Where a label depends on more than this part of the inputs left free, on average, for the best candidate so far and
-at the very length that is asked for, no more candidates are measured. Five symbols, two layers of two heads, 90 % free,
-n = 200: 1.6 seconds instead of 62 for the same trivial c."""
 Worth = tuple[int, float]
 """The worth of a candidate: the greatest and the mean number of inputs that a label depends on."""
 Candidate = TypeVar("Candidate")
-
-
-MEASURING, SEARCHING, GRACE = 0.4, 0.8, 3.0
-"""With a deadline: the share of the time in which candidates are measured at a shorter length, the share of the time
-left in which a run's searches end, so that their layers can be collapsed in the rest, and the seconds after which even
-that is cut off."""
 
 
 class Ended(Protocol):
@@ -60,12 +49,12 @@ class Setup(Generic[Result]):
 
 
 def shortened(instance: Instance) -> Instance:
-    """The program at a length at which measuring is cheap. Gives the model at ``MEASURE_AT``, or the instance where
+    """The program at a length at which measuring is cheap. Gives the model at ``measure_at``, or the instance where
     that is not longer, or the model is not defined there."""
-    if instance.n <= MEASURE_AT:
+    if instance.n <= THEOREM.measure_at:
         return instance
     try:
-        return instance.model.at(MEASURE_AT)
+        return instance.model.at(THEOREM.measure_at)
     except RestrictError:
         return instance
 
@@ -73,7 +62,7 @@ def shortened(instance: Instance) -> Instance:
 def measured(setup: Setup[Result], candidate: Any) -> tuple[Worth, Result | None] | None:
     """The worth of a candidate, measured here or elsewhere, and its run if kept; ``None``: it fails in the time."""
     task = Task(setup.instance.instance, "all", setup.seed, setup.deadline)
-    start = CTransformer.of_model(task.instance).until(setup.deadline.later(GRACE if setup.kept else 0))
+    start = CTransformer.of_model(task.instance).until(setup.deadline.later(THEOREM.grace if setup.kept else 0))
     try:
         found = setup.run(task, start, candidate, setup.budget, setup.seed)
     except (NotEstablished, OutOfTime):
@@ -94,7 +83,7 @@ def least(
     if short is not task.instance:
         share = Fraction(budget, max(1, len(task.instance.unpinned)))
         budget = len(short.unpinned) - least_free(len(short.unpinned), 1 - share)
-    deadline, ship = task.deadline if short is task.instance else task.deadline.share(MEASURING), Shipped(short)
+    deadline, ship = task.deadline if short is task.instance else task.deadline.share(THEOREM.measuring), Shipped(short)
     here = not ship.portable
     setup = Setup(run, ship, budget, seed, deadline, short is task.instance and (here or width() == 1))
     results = each(measured, setup, candidates, here=here)
@@ -105,7 +94,7 @@ def least(
                 break
             worth, result = found
             best = (worth, candidate, result) if best is None or falling or worth < best[0] else best
-            if short is task.instance and best[0][1] > HOPELESS * (len(short.unpinned) - budget):
+            if short is task.instance and best[0][1] > THEOREM.hopeless * (len(short.unpinned) - budget):
                 break
         if deadline.passed:
             break

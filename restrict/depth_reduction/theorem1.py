@@ -26,11 +26,12 @@ from restrict.abstract.all_positions import supported
 from restrict.base.arrays import I64
 from restrict.base.deadline import OutOfTime, Progress
 from restrict.base.errors import NotEstablished, UsageError, quote
+from restrict.base.options import Fact
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.outline import Claim
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.layers import LayerTrace, collapsed, layer_traces
-from restrict.depth_reduction.candidates import GRACE, SEARCHING
+from restrict.depth_reduction.options import THEOREM
 from restrict.depth_reduction.ours.by_exchange import by_exchange, choose_schedule
 from restrict.depth_reduction.ours.repair import freed, repaired
 from restrict.depth_reduction.ours.repeating import periodic
@@ -46,10 +47,8 @@ from restrict.trial.certificate import try_certificate
 
 Method = Literal["auto", "lemma", "exchange", "repeating"]
 METHODS: tuple[str, ...] = get_args(Method)
-DEFAULT_FREE = 0.9
+DEFAULT_FREE: Fact[float] = 0.9
 """The fraction that stays free where neither it nor c is given."""
-PARTS = 64
-"""Given c, the free share is found to one part in this many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,13 +269,13 @@ def _at_share(task: Task, best: BestEverywhere, share: float, method: Method) ->
 
 def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
     """The largest free share with at most ``c`` dependencies: bisected, then repaired from what misses c."""
-    low, high, missed = 0, PARTS, list[Everywhere]()
+    low, high, missed = 0, THEOREM.parts, list[Everywhere]()
     while high - low > 1 and not (task.deadline.passed and (best.found or best.nearest)):
         middle = (low + high) // 2
         steps = (high - low).bit_length() + 1  # of the bisection that are left, and the repair
         part = task.until(task.deadline.share(1 / steps))
         try:
-            found = _runner(part, middle / PARTS, method)(part, task.seed)
+            found = _runner(part, middle / THEOREM.parts, method)(part, task.seed)
         except OutOfTime:  # more fixed inputs make shorter lists
             if task.deadline.passed:
                 raise
@@ -296,7 +295,7 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
 
     for found in sorted(missed, key=lambda one: one.worth):
         rho = found.certificate.restriction
-        fixed = repaired(task, collapsed(task.instance, rho, task.deadline.later(GRACE))[-1], c)
+        fixed = repaired(task, collapsed(task.instance, rho, task.deadline.later(THEOREM.grace))[-1], c)
         if best.found is None or fixed.free > best.found.certificate.free:
             best.offer(changed(found, fixed, "; repaired"))
         if task.deadline.passed:
@@ -308,14 +307,14 @@ def _at_c(task: Task, best: BestEverywhere, c: int, method: Method) -> None:
 def _runner(task: Task, share: float, method: Method) -> Callable[[Task, int], Everywhere]:
     """One turn at a share: a function of the task, whose deadline it keeps, and a seed."""
     instance, budget = task.instance, len(task.instance.unpinned) - least_free(len(task.instance.unpinned), share)
-    start = CTransformer.of_model(instance).until(task.deadline.later(GRACE))
+    start = CTransformer.of_model(instance).until(task.deadline.later(THEOREM.grace))
     # With these the same turn can be run again: a certificate alone does not say how much it was allowed to fix.
     notes, first = {"share": str(share)}, task.seed
     if method == "lemma":
         from restrict.depth_reduction.lemma.by_lemma import by_lemma
 
         def run(task: Task, seed: int) -> Everywhere:
-            found = by_lemma(task.until(task.deadline.share(SEARCHING)), start, budget, seed)
+            found = by_lemma(task.until(task.deadline.share(THEOREM.searching)), start, budget, seed)
             told = task.noting(**notes, seed=seed)
             return _measured(told, found.restriction, "lemma", found.text(), found.fixed, found.layers)
     else:
@@ -332,7 +331,7 @@ def _measured(
     task: Task, rho: Restriction, method: str, how: str, fixed: tuple[int, ...], stages: tuple[Reduction, ...]
 ) -> Everywhere:
     """The certificate from a fresh collapse under the restriction, with the trace."""
-    return _told(task, collapsed(task.instance, rho, task.deadline.later(GRACE)), method, how, fixed, stages)
+    return _told(task, collapsed(task.instance, rho, task.deadline.later(THEOREM.grace)), method, how, fixed, stages)
 
 
 def _told(

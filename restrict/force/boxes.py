@@ -22,39 +22,16 @@ from math import prod
 
 import numpy as np
 
+from restrict.base.options import Fact
 from restrict.force.first_layer import FirstLayer
-from restrict.force.growth import LEVEL, Axes, GrowingBoxes, Prices, cheapest_combinations
+from restrict.force.growth import Axes, GrowingBoxes, Prices, cheapest_combinations
 from restrict.force.image import apart, covers, rest_of
+from restrict.force.options import OPTIONS
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Map, Variable
 
-SYMBOLS, STRIDE = 24, 7919
-"""How many symbols of a large alphabet are tried at a token, and how far apart the first ones of two neighbours are."""
-PAIRS, COSTLY_PAIRS = 5, 16
-"""How many pairs of a row are priced as anchors; more where a row is costly, and other rows cost more than pairs."""
-QUERIES, ROOTS = 3, 64
-"""How many values of a query that is not an argument, and how many choices of the roots' values, are tried."""
-FEW_ROOTS = 3
-"""The same where the first layer is priced exactly, and a choice takes a look at hundreds of its nodes."""
-CLOSE, CLOSE_SCORES = 1, 60_000_000
-"""A variable is priced closely only up to this depth, and where one look takes at most this many scores. A dive prices
-some hundred nodes: at 164 million scores each (two layers of eight heads, 64 states, 20 symbols, n = 10^6) four dives
-spent all that they had, and 105 positions took 102 processor seconds; with this limit 101 take 11."""
-ENOUGH = 1.5
-"""A box whose price is within this of the cheapest possible one ends the search: other roots are not tried."""
-HOPELESS = 1e6
+HOPELESS: Fact[float] = 1e6
 """The price of what is impossible."""
-SCORES, WIDE_SCORES, CLOSE_LOOK = 6_000_000_000, 9_000_000_000, 150_000_000
-"""The most scores for the rows of all choices of the roots: in general, in a wide model, and for a variable that is
-priced closely. One choice is always tried."""
-A_POSITION = 2**24
-"""In a wide model there is also this limit for each position, so that short instances take less."""
-HUNGRY = 16
-"""While no box has been found at all, this many choices of the roots are tried, whatever they cost."""
-SCORES_A_STEP = 12_000
-"""This many scores take as long as one step of work."""
-PRICING = 16
-"""For a price, only this many boxes are looked at for each number of arguments left out."""
 Wish = tuple[str, int, frozenset[int]]
 """A node and a set: its values are to lie in the set."""
 
@@ -71,7 +48,7 @@ class Effort:
         share = done / (done + 1)
         return done > 0 and (
             self.state.scores - self.scores > self.most * share
-            or self.state.work - self.work > self.most // SCORES_A_STEP * share
+            or self.state.work - self.work > self.most // OPTIONS.scores_a_step * share
         )
 
 
@@ -102,15 +79,20 @@ class BoxFinder:
         noise: float = 0.0,
         symbols: Mapping[int, int] | None = None,
         known: dict[Wish, float] | None = None,
-        close: int = CLOSE,
+        close: int | None = None,
         first: Mapping[str, FirstLayer] | None = None,
     ) -> None:
         self.first: Mapping[str, FirstLayer] = first or {}
-        self.close, self.barred = close, set[tuple[str, int, frozenset[int], int | None]]()
+        self.close = OPTIONS.close if close is None else close
+        self.barred = set[tuple[str, int, frozenset[int], int | None]]()
         self.state, self.weight, self.rng, self.noise, self.symbols = state, state.weight, rng, noise, symbols
         self.instance = state.instance
         self.variables = state.instance.model.by_name
-        self.most = min(WIDE_SCORES, A_POSITION * self.instance.n) if state.wide else SCORES
+        self.most = (
+            min(OPTIONS.wide_box_scores, OPTIONS.box_scores_a_position * self.instance.n)
+            if state.wide
+            else OPTIONS.box_scores
+        )
         self.known: dict[Wish, float] = {} if known is None else known
         self.quiet = BoxFinder(state, rng, 0.0, symbols, self.known, close, first) if noise else self
 
@@ -132,12 +114,12 @@ class BoxFinder:
         return self.known[name, i, allowed]
 
     def _price(self, variable: Variable, i: int, allowed: frozenset[int]) -> float:
-        if self.state.depth[variable.name] > self.close or self._scores(variable) > CLOSE_SCORES:
+        if self.state.depth[variable.name] > self.close or self._scores(variable) > OPTIONS.close_scores:
             return self.weight(variable.name)
         if isinstance(variable, Map):
             boxes = self.boxes(variable, i, allowed, 1)
             return boxes[0].price if boxes else 3 * self.weight(variable.name)
-        found = [price for v, price in self.prices(variable.name, i, {}, SYMBOLS).items() if v in allowed]
+        found = [price for v, price in self.prices(variable.name, i, {}, OPTIONS.symbols).items() if v in allowed]
         return min(found, default=3 * self.weight(variable.name))
 
     def _scores(self, variable: Variable) -> int:
@@ -168,13 +150,13 @@ class BoxFinder:
         if self.symbols is not None:
             return {self.symbols[i]: 1.0} if self.symbols.get(i) in values else {}
         # Always the same symbols at a position: another symbol means another row, and long rows are costly.
-        start = i * STRIDE % len(values) if len(values) > most else 0
+        start = i * OPTIONS.stride % len(values) if len(values) > most else 0
         return {int(values[(start + t) % len(values)]): 1.0 for t in range(min(most, len(values)))}
 
     def _head(self, head: Head, i: int, given: Mapping[str, int]) -> Prices:
         query = self.instance.query(head)
         found: Prices = {}
-        for u, price in self.prices(query, i, given, QUERIES).items() if query else ((0, 0.0),):
+        for u, price in self.prices(query, i, given, OPTIONS.queries).items() if query else ((0, 0.0),):
             for v, more in self.row_prices(head, i, u).items():
                 found[v] = min(found.get(v, np.inf), price + more)
         return found
@@ -187,8 +169,8 @@ class BoxFinder:
             return {head.default: 0.0}
         found: Prices = {}
         above: dict[int, dict[int, set[int]]] = {}
-        costly = (stop - first) * (self.instance.domains[key] if key else 1) >= CLOSE_LOOK
-        for j, w in islice(feasible(state, head, i, u), COSTLY_PAIRS if costly else PAIRS):
+        costly = (stop - first) * (self.instance.domains[key] if key else 1) >= OPTIONS.close_look
+        for j, w in islice(feasible(state, head, i, u), OPTIONS.costly_pairs if costly else OPTIONS.box_pairs):
             own = j == i and key == self.instance.query(head)
             anchor = 0.0 if key is None or own else self.price(key, j, frozenset((w,)))
             results = self._values_of(head, i, u, j, w)
@@ -224,8 +206,8 @@ class BoxFinder:
         if len(values) == 1:
             return {int(values[0]): 0.0}
         if head.value == "token":
-            return self._symbols(j, values, PAIRS)
-        return {int(v): self.weight(head.value) for v in values[:SYMBOLS]}
+            return self._symbols(j, values, OPTIONS.box_pairs)
+        return {int(v): self.weight(head.value) for v in values[: OPTIONS.symbols]}
 
     def _map(self, variable: Map, i: int, given: Mapping[str, int], most: int) -> Prices:
         found: Prices = {}
@@ -251,22 +233,22 @@ class BoxFinder:
         self, variable: Map, i: int, given: Mapping[str, int], found: Collection[object] | None = None
     ) -> Iterator[Axes]:
         """For each choice of the roots, cheapest first, the priced values of every argument. While nothing is
-        ``found``, it goes on beyond the allowed effort, up to ``HUNGRY`` choices. To give the goal up would cost far
+        ``found``, it goes on beyond the allowed effort, up to ``hungry`` choices. To give the goal up would cost far
         more: all that is above another anchor would have to be excluded."""
         roots = self.roots(variable)
-        lists = [self._listed(self.prices(a, i, given, ROOTS)) for a in roots]
+        lists = [self._listed(self.prices(a, i, given, OPTIONS.roots)) for a in roots]
         choices = sorted(product(*lists), key=lambda c: sum(p for _, p in c))
-        choices = choices[: FEW_ROOTS if self.first else ROOTS]
+        choices = choices[: OPTIONS.queries if self.first else OPTIONS.roots]
         deep = self.state.depth[variable.name] > self.close
-        effort = Effort(self.state, self.most if deep else CLOSE_LOOK)
+        effort = Effort(self.state, self.most if deep else OPTIONS.close_look)
         if deep and self.close and len(choices) > 1 and roots:
             choices = self._ordered(variable, i, given, choices)
         for turn, choice in enumerate(choices):
-            if effort.spent(turn) and (found is None or found or turn >= HUNGRY):
+            if effort.spent(turn) and (found is None or found or turn >= OPTIONS.hungry):
                 return
             fixed = {**given, **{a: v for a, (v, _) in zip(roots, choice, strict=True)}}
             chosen = {a: [one] for a, one in zip(roots, choice, strict=True)}
-            axes = [chosen.get(a) or self._listed(self.prices(a, i, fixed, SYMBOLS)) for a in variable.args]
+            axes = [chosen.get(a) or self._listed(self.prices(a, i, fixed, OPTIONS.symbols)) for a in variable.args]
             if all(axes):
                 yield axes
 
@@ -307,15 +289,15 @@ class BoxFinder:
         growth = GrowingBoxes(self.state, variable, i, allowed, self.roots(variable), self.rng)
         found: dict[tuple[int, ...], float] = {}
         excludes = 2 * len(allowed) > self.instance.domains[variable.name]
-        look = (len(variable.args), LEVEL) if most > 1 else (3 if excludes else 1, PRICING)
+        look = (len(variable.args), OPTIONS.level) if most > 1 else (3 if excludes else 1, OPTIONS.pricing)
         for axes in self.axes(variable, i, {}, found if most > 1 and self.state.wide else None):
             boxes, prices = growth.table(axes) if growth.tabulable(axes) else growth.sample(axes, *look)
             order = np.argsort(prices, kind="stable")[:most]
             for sides, price in zip(boxes[order].tolist(), prices[order].tolist(), strict=True):
                 found[tuple(sides)] = min(price, found.get(tuple(sides), np.inf))
-            if not found or (most > 1 and self.close and self._scores(variable) <= CLOSE_SCORES):
+            if not found or (most > 1 and self.close and self._scores(variable) <= OPTIONS.close_scores):
                 continue
-            if excludes or min(found.values()) <= sum(axis[0][1] for axis in axes) + ENOUGH:
+            if excludes or min(found.values()) <= sum(axis[0][1] for axis in axes) + OPTIONS.enough:
                 break
         best = sorted(found.items(), key=lambda item: (item[1], item[0]))[:most]
         return [WideBox(price, sides) for sides, price in best]

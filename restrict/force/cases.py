@@ -12,27 +12,12 @@ import numpy.typing as npt
 
 from restrict.abstract.run import Cone
 from restrict.base.errors import InternalError
+from restrict.base.options import HUGE
 from restrict.certificate.cases import Case, Leaf, Question, leaves
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.looking import Looking
+from restrict.force.options import CASES
 from restrict.model.task import Task
-
-MOST_LEAVES, QUICK_LEAVES = 4096, 256
-"""The most leaves of a tree, and of a tree whose questions are not compared."""
-DEEPEST = 256
-"""Questions on the way to a leaf, at most: each is a call on Python's stack."""
-COMPARED, OTHERS = 12, 0.3
-"""How many positions, of those that leave most open, are compared by their cases to choose a question; and the weight
-of the cases other than the worst one. What is left open is measured by the sum of :meth:`Looking.open_tokens`. (The
-numbers of open cases, of tokens or of nodes read gave trees of 10^6 to 10^13 leaves where this sum gave hundreds.)"""
-MOST_LOOKS, QUICK_NODES, LONG_NODES = 40_000, 8_000, 200_000
-"""The most runs for the choice of questions; and the most nodes examined by all runs of a tree whose questions are not
-compared (half a second in Python), and of a tree whose questions are compared (some seconds)."""
-QUICK_RUNS, LONG_RUNS, FASTER = 60, 400, 12
-"""This many nodes for each variable are added to ``QUICK_NODES`` and to ``LONG_NODES``, for programs of many maps; and
-how many times as many nodes are examined on kernels."""
-QUICK_SCORES, NEVER_SCORES = 10_000_000, 2**62
-"""The most scores computed by all runs of a tree whose questions are not compared; for others there is no limit."""
 
 
 def forced(task: Task, fixed: Mapping[int, int], cone: Cone) -> Certificate:
@@ -58,14 +43,14 @@ def confirm(task: Task, fixed: Mapping[int, int], shared: Looking | None = None)
 def confirm_by_tree(
     task: Task,
     fixed: Mapping[int, int],
-    most: int = MOST_LEAVES,
-    looks: int = MOST_LOOKS,
+    most: int | None = None,
+    looks: int | None = None,
     shared: Looking | None = None,
 ) -> Certificate | None:
-    """The certificate that a restriction forces the label, by a tree of at most ``most`` leaves; ``None``: these bounds
-    are too small, or it is not forced. On full inputs the run is exact, so there is a tree wherever it is; the question
-    asked next leaves the fewest labels and tokens open, chosen by at most ``looks`` runs; 0: the tokens that most nodes
-    read, at once or not at all."""
+    """The certificate that a restriction forces the label, by a tree of at most ``most`` leaves; ``None``: these
+    bounds are too small, or it is not forced. On full inputs the run is exact, so there is a tree wherever it is;
+    the question asked next leaves the fewest labels and tokens open, chosen by at most ``looks`` runs; 0: the
+    tokens that most nodes read, at once or not at all. By default :data:`CASES` says how many."""
     tree = find_tree(task, fixed, most, looks, shared)
     if tree is None:
         return None
@@ -74,12 +59,13 @@ def confirm_by_tree(
 
 
 def find_tree(
-    task: Task, fixed: Mapping[int, int], most: int = MOST_LEAVES, looks: int = MOST_LOOKS,
+    task: Task, fixed: Mapping[int, int], most: int | None = None, looks: int | None = None,
     shared: Looking | None = None,
 ) -> Case | None:  # fmt: skip
     """The tree of :func:`confirm_by_tree`, with the same arguments, before a certificate is made of it."""
     shared = shared or Looking(task.instance, task.one_position("cases"))
-    tree = _Growing(task, shared, min(most, QUICK_LEAVES), 0).grow(dict(fixed))
+    most, looks = CASES.leaves if most is None else most, CASES.looks if looks is None else looks
+    tree = _Growing(task, shared, min(most, CASES.quick_leaves), 0).grow(dict(fixed))
     if tree is None and looks:
         tree = _Growing(task, shared, most, looks).grow(dict(fixed))
     return tree
@@ -92,9 +78,11 @@ class _Growing:
         self.task, self.shared, self.leaves, self.looks = task, shared, most, looks
         self.compares = looks > 0
         self.symbols = range(len(task.instance.model.alphabet))
-        nodes, runs = (LONG_NODES, LONG_RUNS) if self.compares else (QUICK_NODES, QUICK_RUNS)
-        self.nodes = (nodes + runs * len(task.instance.model.variables)) * (1 if shared.compiled is None else FASTER)
-        self.scores = shared.scores + (NEVER_SCORES if self.compares else QUICK_SCORES)
+        nodes, runs = (CASES.long_nodes, CASES.long_runs) if self.compares else (CASES.quick_nodes, CASES.quick_runs)
+        self.nodes = (nodes + runs * len(task.instance.model.variables)) * (
+            1 if shared.compiled is None else CASES.faster
+        )
+        self.scores = shared.scores + (HUGE if self.compares else CASES.quick_scores)
         self.label: str | None = None
         self.due, self.known = 1, -1
 
@@ -110,7 +98,7 @@ class _Growing:
             return Leaf(self.shared.cone()) if label == self.label and self.leaves >= 0 else None
         # Every branch that is due has a leaf at least, so a tree cannot be deeper than it may have leaves.
         self.due += len(self.symbols) - 1
-        deep = self.due > self.leaves or len(fixed) > self.known + DEEPEST
+        deep = self.due > self.leaves or len(fixed) > self.known + CASES.deepest
         if (self.label is not None and self.label not in labels) or self._spent() or deep:
             return None
         asked = self._question(fixed)
@@ -139,7 +127,7 @@ class _Growing:
         ]
         if not self.compares:
             return order[0]
-        ranks = {p: self._rank(fixed, p) for p in order[:COMPARED]}
+        ranks = {p: self._rank(fixed, p) for p in order[: CASES.compared]}
         return min(ranks, key=lambda p: (ranks[p], p))
 
     def _rank(self, fixed: dict[int, int], p: int) -> float:
@@ -149,7 +137,7 @@ class _Growing:
             self.looks -= 1
             decided = len(self._labels(fixed | {p: a})) == 1
             left.append(0.0 if decided else self.shared.open_weight())
-        return OTHERS * sum(left) + (1 - OTHERS) * max(left)
+        return CASES.others * sum(left) + (1 - CASES.others) * max(left)
 
 
 def confirm_by_table(
@@ -160,7 +148,7 @@ def confirm_by_table(
     On full inputs the run is exact, so a large enough tree shows it; ``None`` where it grows too large. Cost: up to
     about two runs on demand a leaf, where the quick choice of questions is enough."""
     shared = shared or Looking(task.instance, task.one_position("cases"))
-    left = MOST_LEAVES
+    left = CASES.leaves
 
     def grow(fixed: dict[int, int], part: npt.NDArray[np.int16], free: list[int]) -> Case | None:
         nonlocal left

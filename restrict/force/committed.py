@@ -18,17 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from restrict.force.goal import Goal, Solver
-
-REPAIRS = 24
-"""How often a part of one goal may fail. Four layers of eight heads of 16 states: nothing fails at n = 100 000, and at
-n = 10 000, where nearly all tokens are needed, no answer was met with 24 of them."""
+from restrict.force.options import OPTIONS
 
 
 def committed(solver: Solver, goal: Goal, limit: int) -> bool:
     """Meet a goal by its first alternative, and where a part of that fails, go on from what has been met. This is a
     ``choose`` of :class:`restrict.force.goal.Manner`. On failure the caller undoes what was done."""
     state, before, barred = solver.state, solver.state.fixed, solver.finder.barred
-    for _ in range(REPAIRS):
+    for _ in range(OPTIONS.repairs):
         subgoals = next((a for a in solver.alternatives(goal, limit) if not barred.intersection(a)), None)
         if subgoals is None:
             return False

@@ -12,19 +12,14 @@ from math import prod
 import numpy as np
 
 from restrict.base.arrays import F64, FREE_INPUT, I64
-from restrict.force.image import MAX_IMAGE, combinations
+from restrict.force.image import combinations
+from restrict.force.options import OPTIONS
 from restrict.force.state import ForcingState
 from restrict.kernels import run
 from restrict.kernels.run_reads import needed_nodes, open_tokens
 from restrict.model.program import MASKS, Head, Instance, Map, Variable, mentions, rule_of
 from restrict.model.rules import Callback
 from restrict.rows.store import RowList
-
-MOST_NODES, MOST_WORDS, MOST_KEYS = 2**22, 2**22, 64
-"""The most nodes, words of all V, and values of a key other than the position, for which arrays are made."""
-MOST_CELLS, ONE_TABLE, SMALL_TABLE, MOST_PAIRS = 2**24, MAX_IMAGE, 2**12, 2**23
-"""The most values of all tables, of one table, and of one table of a callable, and the most pairs of all rows, that
-are kept."""
 
 
 def supported(instance: Instance) -> bool:
@@ -34,9 +29,9 @@ def supported(instance: Instance) -> bool:
     domains, keys = instance.domains, (instance.key(v) for v in instance.model.variables if isinstance(v, Head))
     words = sum((domains[v.name] + 63) // 64 for v in instance.model.variables) * instance.n
     return (
-        (len(instance.model.variables) + 2) * instance.n <= MOST_NODES
-        and words <= MOST_WORDS
-        and all(key in (None, "position") or domains[str(key)] <= MOST_KEYS for key in keys)
+        (len(instance.model.variables) + 2) * instance.n <= OPTIONS.compiled_nodes
+        and words <= OPTIONS.compiled_nodes
+        and all(key in (None, "position") or domains[str(key)] <= OPTIONS.compiled_keys for key in keys)
     )
 
 
@@ -223,7 +218,7 @@ class CompiledRun:
         part = slice(start, start + len(j))
         self.rows.j[part], self.rows.w[part] = j, w
         self.rows.start[row], self.rows.length[row], self.rows.complete[row] = start, len(j), rows.complete
-        if len(j) and w.max() < MOST_KEYS:
+        if len(j) and w.max() < OPTIONS.compiled_keys:
             run.seen_so_far(j, w, self.rows.seen[part], self.scratch)
 
     def _map(self, variable: Map, v: int, i: int, node: int) -> None:
@@ -232,9 +227,9 @@ class CompiledRun:
         own = "i" in mentions(variable) or "position" in variable.args
         slot, size = (variable.name, i if own else -1), prod(domains)
         if slot not in self.tables:
-            kept = size <= (SMALL_TABLE if isinstance(rule_of(variable), Callback) else ONE_TABLE)
+            kept = size <= (OPTIONS.small_table if isinstance(rule_of(variable), Callback) else OPTIONS.one_table)
             self.tables[slot] = -1
-            if kept and self.used["cells"] + size <= MOST_CELLS:
+            if kept and self.used["cells"] + size <= OPTIONS.compiled_cells:
                 sets = [(i,) if a == "position" else range(self.instance.domains[a]) for a in variable.args]
                 self.tables[slot] = start = self._room("cells", ("cell",), size)
                 self.rows.cell[start : start + size] = self.instance.map_values(variable, i, sets).ravel()
@@ -248,7 +243,7 @@ class CompiledRun:
         words = int(self.program.words[v])
         place = int(self.program.offset[v]) + i * words
         bits = np.zeros(words * 64, dtype=np.uint8)
-        if combinations(sets) > MAX_IMAGE:
+        if combinations(sets) > OPTIONS.image:
             bits[: self.program.domain[v]] = 1
         else:
             bits[self.instance.map_values(variable, i, sets).ravel()] = 1
@@ -266,7 +261,7 @@ class CompiledRun:
         """Where ``count`` more entries go in some arrays, which grow for it."""
         start = self.used[kind]
         self.used[kind] = stop = start + count
-        if kind == "pairs" and stop > MOST_PAIRS:
+        if kind == "pairs" and stop > OPTIONS.compiled_pairs:
             raise TooMuch
         for name in names:
             array = getattr(self.rows, name)

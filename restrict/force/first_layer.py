@@ -14,20 +14,16 @@ from functools import cached_property
 import numpy as np
 
 from restrict.base.arrays import F64, I32, I64
+from restrict.base.options import Fact
 from restrict.force.growth import LEFT_OUT, Prices
 from restrict.force.image import mask_of
+from restrict.force.options import OPTIONS
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance, Map
 from restrict.rows.lists import candidate_lists
 from restrict.rows.values import Values
 
-BOXES = 20_000
-"""A map with more boxes than this is not priced (nine arguments of two symbols: 3^9 = 19 683)."""
-PAIRS = 16
-"""How many pairs of a row are looked at as anchors."""
-SCORES = 4_000_000_000
-"""The most scores for the lists of all rows (eight heads of two symbols at n = 10 000: 3.2 * 10^9)."""
-FREE = -1
+FREE: Fact[int] = -1
 """The symbol of a position that has several."""
 
 
@@ -50,9 +46,9 @@ class FirstLayer:
         return (
             read == {"token"}
             and sorted(variable.args) == sorted(["token", *(h.name for h in heads)])
-            and (symbols + 1) ** len(variable.args) <= BOXES
+            and (symbols + 1) ** len(variable.args) <= OPTIONS.layer_boxes
             and instance.domains[variable.name] <= np.iinfo(np.int64).bits - 2
-            and len(heads) * (instance.n * symbols) ** 2 <= SCORES
+            and len(heads) * (instance.n * symbols) ** 2 <= OPTIONS.layer_scores
         )
 
     @cached_property
@@ -60,12 +56,12 @@ class FirstLayer:
         """Positions and symbols of the first pairs of all rows, best first, shape (n, symbols, heads, pairs); where a
         row has fewer, the last are position -1."""
         instance = self.state.instance
-        j = np.full((instance.n, self.symbols, len(self.heads), PAIRS), -1, dtype=np.int32)
+        j = np.full((instance.n, self.symbols, len(self.heads), OPTIONS.costly_pairs), -1, dtype=np.int32)
         w = np.zeros(j.shape, dtype=np.int32)
         every, pinned = tuple(self.state.alphabet), self.state.pinned
         keys = Values.make(self.symbols, {p: pinned.get(p, every) for p in range(instance.n)})
         for h, head in enumerate(self.heads):
-            lists = candidate_lists(instance, head, keys, keys, PAIRS)
+            lists = candidate_lists(instance, head, keys, keys, OPTIONS.costly_pairs)
             self.state.scores += (instance.n * self.symbols) ** 2
             sizes = (lists.stop - lists.start)[lists.row_list]
             row = np.repeat(np.arange(lists.rows), sizes)
@@ -98,7 +94,7 @@ class FirstLayer:
         certain = feasible & (known == w)
         # A pair below a certain one is never reached.
         feasible &= np.cumsum(certain, axis=-1) - certain == 0
-        earlier = (j[..., :, None] == j[..., None, :]) & np.tri(PAIRS, k=-1, dtype=bool)
+        earlier = (j[..., :, None] == j[..., None, :]) & np.tri(OPTIONS.costly_pairs, k=-1, dtype=bool)
         found = np.empty((self.symbols, len(self.heads), self.symbols))
         for v in range(self.symbols):
             bad = feasible & (w != v)

@@ -22,11 +22,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from restrict.force.boxes import CLOSE, BoxFinder, Wish, feasible, look
+from restrict.force.boxes import BoxFinder, Wish, feasible, look
 from restrict.force.first_layer import FirstLayer
 from restrict.force.growth import maximal_boxes
-from restrict.force.image import MAX_IMAGE, apart, combinations, covers, meet, rest_of
-from restrict.force.state import LONG_WALK, ForcingState, Sides
+from restrict.force.image import apart, combinations, covers, meet, rest_of
+from restrict.force.options import OPTIONS
+from restrict.force.state import ForcingState, Sides
 from restrict.model.program import Head, Map
 
 
@@ -37,25 +38,6 @@ class Goal(NamedTuple):
     i: int
     allowed: frozenset[int]
     u: int | None = None
-
-
-FREE_ANCHORS = 512
-"""How many anchors with nothing harmful above them a noisy pass looks at."""
-
-
-PRICED = 32
-"""In a wide model, maps with more combinations of argument values than this are forced by priced boxes."""
-
-
-VALUES_A_STEP = 64
-"""Going through this many values of a large alphabet takes as long as one step of work."""
-SLACK = 8
-"""In a wide model, the search for anchors ends where more positions have harmful pairs above the next anchor than the
-price of the cheapest anchor found, by more than this."""
-TOO_MUCH = 3
-"""In a wide model, an anchor is not tried where its price is over this many times the tokens that are left."""
-GUARDED = 4
-"""How many more anchors than alternatives a search with a guard looks at."""
 
 
 class Guard(Protocol):
@@ -99,7 +81,7 @@ class Manner:
     wide: bool = False
     plan: Callable[[Goal], Sequence[Goal] | None] | None = None
     choose: Choose | None = None
-    close: int = CLOSE
+    close: int = field(default_factory=lambda: OPTIONS.close)
     first: Mapping[str, FirstLayer] = field(default_factory=dict)
 
 
@@ -121,14 +103,14 @@ class Solver:
         tick: Callable[[], None] = _no_tick,
         symbols: Mapping[int, int] | None = None,
         guard: Guard | None = None,
-        guarded: int = GUARDED,
+        guarded: int | None = None,
         prices: dict[Wish, float] | None = None,
     ) -> None:
         self.state, self.rng, self.tick = state, rng, tick
         self.widths, self.noise, self.wide = manner.widths, manner.noise, manner.wide
         self.symbols, self.guard = symbols, guard
         self.plan, self.choose = manner.plan, manner.choose
-        self.guarded = 0 if guard is None else guarded
+        self.guarded = 0 if guard is None else OPTIONS.guarded_anchors if guarded is None else guarded
         self.last_work = state.work + manner.work
         self.last_score = None if manner.scores is None else state.scores + manner.scores
         self.pending_cap = 20_000
@@ -164,7 +146,7 @@ class Solver:
         if state.work > self.last_work or (self.last_score is not None and state.scores > self.last_score):
             raise OutOfBudget
         self.tick()
-        state.work += len(goal.allowed) // VALUES_A_STEP
+        state.work += len(goal.allowed) // OPTIONS.values_a_step
         if self.holds(goal):
             return True
         if limit <= 0 or apart(goal.allowed, state.values(goal.name, goal.i)) or self._has_failed(goal, limit):
@@ -211,7 +193,7 @@ class Solver:
             return True
         copies = variable.value == self.state.instance.key(variable)
         for steps, (j, w) in enumerate(self.state.walk(variable, goal.i, goal.u)):
-            if copies and steps == LONG_WALK and self.state.indexable:
+            if copies and steps == OPTIONS.long_walk and self.state.indexable:
                 return covers(goal.allowed, self.state.key_values(variable, goal.i, goal.u))
             if not self._harmless(variable, goal, j, w):
                 return False
@@ -253,7 +235,7 @@ class Solver:
     def _map_boxes(self, variable: Map, goal: Goal) -> Iterator[list[Goal]]:
         """Boxes of argument values on which the map stays within the goal, cheapest first."""
         found = [self.state.values(a, goal.i) for a in variable.args]
-        if combinations(found) > (MAX_IMAGE if not self.wide else PRICED):
+        if combinations(found) > (OPTIONS.image if not self.wide else OPTIONS.priced):
             yield from self._wide_boxes(variable, goal)
             return
         sets = [list(values) for values in found]
@@ -297,7 +279,7 @@ class Solver:
         if query is None:
             yield [Goal(head.name, goal.i, goal.allowed, 0)]
             return
-        if len(self.state.values(query, goal.i)) > MAX_IMAGE:
+        if len(self.state.values(query, goal.i)) > OPTIONS.image:
             return
         possible = list(self.state.values(query, goal.i))
         if len(possible) > 1:
@@ -315,7 +297,7 @@ class Solver:
 
     def _anchors(self, head: Head, goal: Goal, limit: int) -> Iterator[list[Goal]]:
         """Alternatives for one row: an anchor and what has to be excluded above it, or exclusions alone. A pair with
-        nothing harmful above it is as good an anchor as the first: noisy passes look at up to ``FREE_ANCHORS`` of them
+        nothing harmful above it is as good an anchor as the first: noisy passes look at up to ``free_anchors`` of them
         and also try the leftmost, the rightmost and a random one, since nodes at the ends of the word are often cheaper
         to force."""
         found: list[tuple[float, int, list[Goal]]] = []
@@ -336,17 +318,15 @@ class Solver:
                 found.append((self._price(goals) * (1 + self.noise * float(self.rng.random())), j, goals))
             if not harmless:
                 threats.setdefault(j, []).append(w)
-            go_on = self.noise and not threats and steps < FREE_ANCHORS
+            go_on = self.noise and not threats and steps < OPTIONS.free_anchors
             if (len(found) >= wanted and not go_on) or max(len(threats), steps // 4) > cap:
                 break
-            if self.state.wide and one_each and found and len(threats) > min(price for price, _, _ in found) + SLACK:
-                break  # an anchor that takes so many more tokens is not worth listing more pairs of a large alphabet
         else:
             last = [self._exclude(head, goal, key, p, bad) for p, bad in threats.items()]
             if all(last):
                 found.append((self._price([g for g in last if g]), -1, [g for g in last if g]))
         for price, _, goals in sorted(self._sample(found, wanted), key=lambda f: f[:2]):
-            if not self.state.wide or price <= TOO_MUCH * max(limit, 1):
+            if not self.state.wide or price <= OPTIONS.too_much * max(limit, 1):
                 yield goals
 
     def _possible(self, goal: Goal) -> bool:

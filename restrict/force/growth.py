@@ -9,7 +9,7 @@ Invariant: every box returned has been checked on all its points.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import compress
 from math import prod
@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from restrict.base.arrays import F64, I64
+from restrict.base.options import Fact
 from restrict.force.image import box_points
+from restrict.force.options import OPTIONS
 from restrict.force.state import ForcingState, Sides
 from restrict.model.program import Map
 
@@ -27,18 +29,7 @@ Prices = dict[int, float]
 Axes = Sequence[Sequence[tuple[int, float]]]
 """For every argument of a map the values that it can be forced to, with prices, cheapest first."""
 
-POINTS = 768
-"""Cheapest combinations evaluated for one choice of the roots."""
-LINE, BOX_POINTS, LINES, LEVEL = 256, 4096, 40_000, 192
-"""The most values of an argument that may be left out, points of a box, points evaluated for one choice of the left-out
-arguments, and boxes kept for each number of them."""
-TABLE, BOXES = 4096, 60_000
-"""All boxes are looked at where a product has at most this many points and boxes."""
-PROBES = 3
-"""Points of a large box that are tried first."""
-TABULATED = 2**20
-"""Goals on domains of up to this size are kept as tables of their values."""
-LEFT_OUT = -1
+LEFT_OUT: Fact[int] = -1
 """The side of an argument that is left out."""
 
 
@@ -51,15 +42,17 @@ class GrowingBoxes:
         rng: np.random.Generator,
     ) -> None:  # fmt: skip
         self.state, self.variable, self.i, self.rng = state, variable, i, rng
-        self.inside = _membership(allowed, state.instance.domains[variable.name])
+        self.inside = np.array(sorted(allowed), dtype=np.int64)
         sets = [state.values(a, i) for a in variable.args]
-        self.loose = tuple(t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= LINE)
+        self.loose = tuple(
+            t for t, a in enumerate(variable.args) if a not in roots and 1 < len(sets[t]) <= OPTIONS.line
+        )
         self.full = tuple(np.array(s if t in self.loose else (), dtype=np.int64) for t, s in enumerate(sets))
 
     def good(self, points: I64) -> NDArray[np.bool_]:
         """Whether the map is within the goal at points of shape (m, arguments)."""
         self.state.work += 40 + len(points) // 16
-        return self.inside(self.state.instance.map_points(self.variable, self.i, points))
+        return np.isin(self.state.instance.map_points(self.variable, self.i, points), self.inside)
 
     # ---- small products: all boxes
 
@@ -73,7 +66,7 @@ class GrowingBoxes:
     def tabulable(self, axes: Axes) -> bool:
         """Whether all boxes can be looked at."""
         points = prod(len(side) for side in self._sides(axes))
-        return points <= TABLE and prod(len(a) + (t in self.loose) for t, a in enumerate(axes)) <= BOXES
+        return points <= OPTIONS.table and prod(len(a) + (t in self.loose) for t, a in enumerate(axes)) <= OPTIONS.boxes
 
     def table(self, axes: Axes) -> tuple[I64, F64]:
         """All good boxes and their prices."""
@@ -102,7 +95,7 @@ class GrowingBoxes:
     def sample(self, axes: Axes, levels: int, width: int) -> tuple[I64, F64]:
         """Good boxes with a cheap point and at most ``levels`` arguments left out, and their prices; ``width`` boxes
         are looked at for each number of arguments left out."""
-        points, prices = cheapest_combinations(axes, POINTS)
+        points, prices = cheapest_combinations(axes, OPTIONS.points)
         cost = [dict(axis) for axis in axes]
         keep = self.good(points)
         level, price = points[keep], prices[keep]
@@ -139,12 +132,12 @@ class GrowingBoxes:
             alike.setdefault(tuple(compress(range(len(row)), row)), []).append(t)
         for out in set(alike):
             rows = np.array(alike[out])
-            if prod(len(self.full[t]) for t in out) > BOX_POINTS:
+            if prod(len(self.full[t]) for t in out) > OPTIONS.box_points:
                 continue
             points = box_points([self.full[t] for t in out])
-            if len(points) > 2 * PROBES:
-                rows = rows[self._within(boxes[rows], out, points[self.rng.integers(len(points), size=PROBES)])]
-            rows = rows[: max(1, LINES // len(points))]
+            if len(points) > 2 * OPTIONS.probes:
+                rows = rows[self._within(boxes[rows], out, points[self.rng.integers(len(points), size=OPTIONS.probes)])]
+            rows = rows[: max(1, OPTIONS.lines // len(points))]
             good[rows] = self._within(boxes[rows], out, points)
         return good
 
@@ -156,16 +149,6 @@ class GrowingBoxes:
         grid[:, list(out)] = np.tile(points, (len(boxes), 1))
         fine: NDArray[np.bool_] = np.all(self.good(grid).reshape(len(boxes), -1), axis=1)
         return fine
-
-
-def _membership(allowed: frozenset[int], domain: int) -> Callable[[I64], NDArray[np.bool_]]:
-    """The test for values within a goal: by a table, for a large domain by search."""
-    values = np.array(sorted(allowed), dtype=np.int64)
-    if domain > TABULATED:
-        return lambda found: np.isin(found, values)
-    table = np.zeros(domain, dtype=bool)
-    table[values] = True
-    return lambda found: table[found]
 
 
 def cheapest_combinations(axes: Axes, most: int) -> tuple[I64, F64]:

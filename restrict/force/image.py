@@ -12,20 +12,13 @@ from math import prod
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.force.options import OPTIONS
 from restrict.model.program import Instance, Map
-
-MAX_IMAGE = 2**16
-"""An image is computed where there are at most this many combinations of argument values."""
-
-SPELT = 2**12
-"""The values of a whole domain of up to this size are listed one by one."""
-MOST_REST = 2**20
-"""A goal that excludes some values of a node lists the others: up to so many."""
 
 
 def whole(domain: int) -> Sequence[int]:
     """All values of a domain. A large one is a range: it may have 10^12 values, which no memory holds."""
-    return tuple(range(domain)) if domain <= SPELT else range(domain)
+    return tuple(range(domain)) if domain <= OPTIONS.spelt else range(domain)
 
 
 def covers(allowed: frozenset[int], values: Collection[int]) -> bool:
@@ -49,7 +42,7 @@ def apart(allowed: frozenset[int], values: Collection[int]) -> bool:
 
 def rest_of(values: Collection[int], bad: Collection[int]) -> frozenset[int]:
     """The values that are not bad; none where there are too many to be listed, so that nothing is asked of them."""
-    return frozenset(values).difference(bad) if len(values) <= MOST_REST else frozenset()
+    return frozenset(values).difference(bad) if len(values) <= OPTIONS.rest else frozenset()
 
 
 def mask_of(values: Collection[int]) -> int:
@@ -63,9 +56,9 @@ def combinations(sets: Sequence[Sequence[int]]) -> int:
 
 
 def is_wide(instance: Instance) -> bool:
-    """Whether some map has more combinations of argument values than ``MAX_IMAGE``."""
+    """Whether some map has more combinations of argument values than ``image``."""
     maps = (v for v in instance.model.variables if isinstance(v, Map))
-    return any(prod(instance.domains[a] for a in v.args) > MAX_IMAGE for v in maps)
+    return any(prod(instance.domains[a] for a in v.args) > OPTIONS.image for v in maps)
 
 
 def box_points(sets: Sequence[Sequence[int] | I64]) -> I64:

@@ -11,19 +11,17 @@ import numpy as np
 from restrict.base.deadline import OutOfTime
 from restrict.force.looking import Looking
 from restrict.force.minimise import shrink
+from restrict.force.options import INPUTS
 from restrict.model.task import Task
-
-INPUTS, ORDERS, RUNS = 40, 3, 40_000
-"""Random words, orders of deletion for each, and runs in all of them together."""
 
 
 def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
     """A restriction that forces the label at the target, from random words; the smallest of several. Gives symbol
     indices by position, and why no more words were tried (``"budget"`` or ``"interrupted"``). The abstract run shows
     that they force the label. ``None`` in place of the symbols where none are known when the time is over, or because
-    the program is too deep for a run. Cost: a run for each token read, word and order, about ``RUNS`` in all."""
+    the program is too deep for a run. Cost: a run for each token read, word and order, about ``runs`` in all."""
     runs = Looking(task.instance, task.one_position("a forced output"))
-    rng, best, left = np.random.default_rng(task.seed), None, RUNS
+    rng, best, left = np.random.default_rng(task.seed), None, INPUTS.runs
     stopped = "budget"
 
     def test(cube: dict[int, int]) -> dict[int, int] | None:
@@ -37,12 +35,12 @@ def by_inputs(task: Task) -> tuple[dict[int, int] | None, str]:
         return {i: a for i, a in cube.items() if i in read}
 
     try:
-        for _ in range(INPUTS):
+        for _ in range(INPUTS.words):
             task.deadline.check()
             word = {i: int(rng.integers(len(task.instance.model.alphabet))) for i in task.instance.unpinned}
             runs.values(word)
             read = {i: word[i] for i in runs.tokens_read()}
-            for _ in range(ORDERS):
+            for _ in range(INPUTS.orders):
                 found = shrink(test, read, rng.permutation(sorted(read)).tolist())
                 if best is None or len(found) < len(best):
                     best = found

@@ -10,10 +10,8 @@ from restrict.base.arrays import FREE_INPUT, I64
 from restrict.force.compiled import CompiledRun, TooMuch, supported
 from restrict.force.minimise import needed_cone
 from restrict.force.on_demand import OnDemandState
+from restrict.force.options import CASES
 from restrict.model.program import Instance
-
-NODE, SLOWER = 100, 12
-"""What a run costs besides its nodes, in nodes; and how many times as long a node takes in Python."""
 
 
 class Looking:
@@ -38,13 +36,13 @@ class Looking:
         if self.compiled is not None:
             try:
                 found = look(self.compiled)
-                self.spent += NODE + self.examined
+                self.spent += CASES.node + self.examined
                 return found
             except TooMuch:
                 self.compiled = None
         self.state = self.shared.under(fixed())
         found = tuple(self.state.values(*self.node))
-        self.spent += SLOWER * self.examined
+        self.spent += CASES.faster * self.examined
         return found
 
     def labels(self, fixed: Mapping[int, int]) -> set[str]:

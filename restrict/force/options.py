@@ -3,8 +3,6 @@ counted in pairs walked, some millions a second, so that the same seed gives the
 called a *limit* bounds time and memory, and gains nothing on models that take less.
 ``scripts/ablation.py`` switches each off, and doubles it, on a fixed set of models and prints what it gains."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option
@@ -41,9 +39,7 @@ class SearchOptions:
     committed: int = option(2, 1, HUGE, "wide: from this depth on, committed dives come first", HUGE)
     """Two layers, 32 programs, n = 60 to 1000: 1579 positions fixed in 260 processor seconds, off: 2121 in 315. Four
     layers of eight heads, 16 states, n = 100 000: 7234 fixed in 38, off: none in 400."""
-    commit_noise: tuple[float, ...] = option(
-        (0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, one after the other", (0.0,)
-    )
+    commit_noise: tuple[float, ...] = option((0.0, 0.05, 0.1, 0.2, 0.3), 0, 9, "their noise, in turn", (0.0,))
     commit_work: int = option(300, 1, HUGE, "limit: work of such a dive for each token of the output, or first_work")
     commit_more: int = option(600_000, 0, HUGE, "limit: work after which no more are made, beyond one a label", 0)
     huge: int = option(256, 1, HUGE, "deep and wide: from so many tokens on, later dives have less work", HUGE)
@@ -75,6 +71,117 @@ class SearchOptions:
     node_noise: tuple[float, ...] = option((0.03, 0.1, 0.3), 0, 9, "wide: noise of one of them", (0.0,))
     followed: int = option(3, 0, HUGE, "random inputs whose runs are followed where no dive succeeds", 0)
     guarded: int = option(256, 0, HUGE, "with more positions fixed a guard is asked before deletion, too", HUGE)
+    symbols: int = option(24, 1, HUGE, "prices: symbols of a large alphabet that are tried at a token")
+    stride: int = option(7919, 1, HUGE, "and how far apart the first ones of two neighbours are", 1)
+    box_pairs: int = option(5, 1, HUGE, "pairs of a row that are priced as anchors")
+    costly_pairs: int = option(16, 1, HUGE, "the same where a row is costly, and of the first layer if exact", 5)
+    queries: int = option(3, 1, HUGE, "values tried of a query that is no argument, and of roots by exact prices", 1)
+    roots: int = option(64, 1, HUGE, "choices of the roots' values that are tried", 1)
+    close: int = option(1, 0, HUGE, "down to this depth a variable is priced closely", 0)
+    close_scores: int = option(60_000_000, 0, HUGE, "where one look takes at most this many scores", 0)
+    """A dive prices some hundred nodes: at 164 million scores each (two layers of eight heads, 64 states, 20
+    symbols, n = 10^6) four dives spent all that they had, and 105 positions took 102 processor seconds; with this
+    limit 101 take 11."""
+    enough: float = option(1.5, 1, HUGE, "a price within this of the cheapest possible one ends the search", HUGE)
+    box_scores: int = option(6_000_000_000, 1, HUGE, "limit: scores for the rows of all choices of roots but the first")
+    wide_box_scores: int = option(9_000_000_000, 1, HUGE, "limit: the same, wide")
+    close_look: int = option(150_000_000, 1, HUGE, "limit: the same for a variable that is priced closely")
+    box_scores_a_position: int = option(2**24, 1, HUGE, "limit, wide: the same for each position, for short instances")
+    hungry: int = option(16, 1, HUGE, "choices of the roots that are tried at any cost while there is no box", 1)
+    scores_a_step: int = option(12_000, 1, HUGE, "unit: so many scores take as long as one step of work")
+    pricing: int = option(16, 1, HUGE, "boxes that a price looks at for each number of arguments left out")
+    repairs: int = option(24, 0, HUGE, "how often a part of one goal may fail in a committed dive", 0)
+    """Four layers of eight heads, 16 states: nothing fails at n = 100 000, and at n = 10 000, where nearly all
+    tokens are needed, no answer was met with 24 of them."""
+    compiled_nodes: int = option(2**22, 0, HUGE, "limit: nodes, and words of all V, for which arrays are made", 0)
+    compiled_keys: int = option(64, 0, HUGE, "limit: values of a key, other than the position, for arrays", 0)
+    compiled_cells: int = option(2**24, 0, HUGE, "limit: values of all tables that are kept", 0)
+    one_table: int = option(2**16, 0, HUGE, "limit: values of one table that is kept", 0)
+    small_table: int = option(2**12, 0, HUGE, "limit: the same of a callable", 0)
+    compiled_pairs: int = option(2**23, 0, HUGE, "limit: pairs of all rows that are kept", 0)
+    layer_boxes: int = option(20_000, 0, HUGE, "limit: boxes of a map that is priced exactly (3^9 = 19 683)", 0)
+    layer_scores: int = option(4_000_000_000, 0, HUGE, "limit: scores for the lists of all rows", 0)
+    free_anchors: int = option(512, 1, HUGE, "anchors with nothing harmful above them that a noisy pass looks at", 1)
+    priced: int = option(32, 0, 2**16, "wide: maps with more combinations than this are forced by priced boxes")
+    values_a_step: int = option(64, 1, HUGE, "unit: so many values of a large alphabet take as long as a step of work")
+    too_much: int = option(3, 1, HUGE, "wide: an anchor is not tried at over so many times the tokens left", HUGE)
+    guarded_anchors: int = option(4, 0, HUGE, "how many more anchors than alternatives are looked at with a guard", 0)
+    points: int = option(768, 1, HUGE, "cheapest combinations evaluated for one choice of the roots")
+    line: int = option(256, 1, HUGE, "limit: values of an argument that may be left out", 1)
+    box_points: int = option(4096, 1, HUGE, "limit: points of a box", 1)
+    lines: int = option(40_000, 1, HUGE, "limit: points evaluated for one choice of the arguments that are left out", 1)
+    level: int = option(192, 1, HUGE, "boxes that are kept for each number of these", 1)
+    table: int = option(4096, 0, HUGE, "all boxes are looked at where a product has at most this many points", 0)
+    boxes: int = option(60_000, 0, HUGE, "and at most this many boxes", 0)
+    probes: int = option(3, 0, HUGE, "points of a large box that are tried first", 0)
+    image: int = option(2**16, 1, HUGE, "limit: combinations of a map's arguments in an image; beyond it is wide")
+    spelt: int = option(2**12, 0, HUGE, "the values of a whole domain of up to this size are listed one by one", 0)
+    rest: int = option(2**20, 0, HUGE, "limit: values that a goal lists because it excludes the others", 0)
+    plan_pairs: int = option(12, 1, HUGE, "pairs of a row that the planner looks at as anchors")
+    plan_boxes: int = option(2**16, 1, HUGE, "boxes up to which their sides are all sets, else fewer", 1)
+    largest: int = option(8, 1, 8, "limit: values of an argument of a planned map: the costs of sets are a vector", 1)
+    classes: int = option(13, 1, 16, "limit: values of a planned map", 1)
+    vain: int = option(8, 0, HUGE, "plans that cannot be met are not counted up to so many times as many in all", HUGE)
+    samples: int = option(16, 1, HUGE, "nodes of a variable whose mean cost stands for those that are not opened", 1)
+    draws: int = option(8, 1, HUGE, "draws of what is below each of them", 1)
+    plan_word: int = option(100_000, 1, HUGE, "limit: positions of the word that they are taken from", 1)
+    listed: int = option(2**20, 1, HUGE, "the run abstains on a long row whose floor is not among so many pairs", HUGE)
+    long_list: int = option(2**24, 1, HUGE, "a row of more pairs than this is long", HUGE)
+    few_facts: int = option(64, 0, HUGE, "a long walk is given up for the row's index where so few facts are known", 0)
+    long_walk: int = option(200, 1, HUGE, "steps of such a walk; where more is known, a walk soon reaches the floor")
+    pair_charge: int = option(50, 0, HUGE, "scores that listing one pair counts as, where rows are charged", 0)
+    many_keys: int = option(64, 1, HUGE, "the run abstains on a row with more key values and a floor that is not", HUGE)
+    longest_walk: int = option(400, 1, HUGE, "among so many pairs: candidates above it have nearly all values", HUGE)
 
 
 OPTIONS = SearchOptions()
+
+
+@dataclass
+class CaseOptions:
+    """Of the trees of cases."""
+
+    leaves: int = option(4096, 1, HUGE, "leaves of a tree", 1)
+    quick_leaves: int = option(256, 1, HUGE, "leaves of a tree whose questions are not compared", 1)
+    deepest: int = option(256, 1, 512, "limit: questions on the way to a leaf: each is a call on Python's stack", 1)
+    compared: int = option(12, 1, HUGE, "positions, those that leave most open, that are compared for a question", 1)
+    others: float = option(0.3, 0, HUGE, "weight of the cases other than the worst one", 0)
+    looks: int = option(40_000, 0, HUGE, "runs for the choice of questions", 0)
+    quick_nodes: int = option(8_000, 1, HUGE, "nodes of all runs of a tree whose questions are not compared")
+    long_nodes: int = option(200_000, 1, HUGE, "the same where they are compared: some seconds")
+    quick_runs: int = option(60, 0, HUGE, "added to quick_nodes for each variable, for programs of many maps", 0)
+    long_runs: int = option(400, 0, HUGE, "the same to long_nodes", 0)
+    faster: int = option(12, 1, HUGE, "unit: how many times as many nodes are examined on kernels as in Python", 1)
+    quick_scores: int = option(10_000_000, 0, HUGE, "scores of all runs of a tree whose questions are not compared", 0)
+    node: int = option(100, 0, HUGE, "unit: what a run costs besides its nodes, in nodes", 0)
+
+
+CASES = CaseOptions()
+
+
+@dataclass
+class InputOptions:
+    """Of the search by random inputs."""
+
+    words: int = option(40, 1, HUGE, "random words", 1)
+    orders: int = option(3, 1, HUGE, "orders of deletion for each", 1)
+    runs: int = option(40_000, 1, HUGE, "runs in all of them together")
+
+
+INPUTS = InputOptions()
+
+
+@dataclass
+class ReleaseOptions:
+    """Of the search that releases positions."""
+
+    all_nodes: int = option(4_000, 0, HUGE, "up to so many nodes all are examined, for the least dependencies", 0)
+    every_node: int = option(60_000, 0, HUGE, "up to so many the answer is also looked at with all of them, once", 0)
+    work: int = option(400_000, 1, HUGE, "effort of one search, in units of ForcingState.work", 1)
+    looks: int = option(4_000, 1, HUGE, "looks of one search", 1)
+    short: int = option(400, 0, HUGE, "up to this length it also starts from whole inputs: their label is fixed", 0)
+    sample: int = option(24, 1, HUGE, "releases that are compared before one is chosen, for the least c", 1)
+    greedy: int = option(100, 1, HUGE, "the same for the fewest fixed positions", 1)
+
+
+RELEASES = ReleaseOptions()

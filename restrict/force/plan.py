@@ -29,24 +29,14 @@ from math import prod
 import numpy as np
 
 from restrict.base.arrays import F64, I32, I64
+from restrict.base.options import Fact
 from restrict.force.goal import Goal
 from restrict.force.image import mask_of
+from restrict.force.options import OPTIONS
 from restrict.force.state import ForcingState
 from restrict.model.program import Head, Instance, Map
 
-PAIRS = 12
-"""How many pairs of a row are looked at as anchors."""
-BOXES = 2**16
-"""The sides of boxes are all sets where that makes at most so many boxes, or else fewer (:func:`sides_of`)."""
-LARGEST, CLASSES = 8, 13
-"""A map is not planned whose arguments, or which itself, takes more values: the costs of all sets are one vector."""
-VAIN = 8
-"""Plans with a part that cannot be met are not counted while there are at most so many times as many in all."""
-SAMPLES, DRAWS = 16, 8
-"""Nodes of a variable whose mean cost stands for those that are not opened; draws of what is below each of them."""
-SHORT = 100_000
-"""They are taken from a word of at most so many positions."""
-IMPOSSIBLE = 1e12
+IMPOSSIBLE: Fact[float] = 1e12
 """The cost of a goal that cannot be met, or for which no way was found."""
 
 
@@ -73,7 +63,12 @@ def plannable(instance: Instance) -> bool:
         heads = [v for a in variable.args if isinstance(v := variables.get(a), Head)]
         roots = [a for a in variable.args if not isinstance(variables.get(a), Head)]
         sizes = tuple(instance.domains[a] for a in variable.args)
-        if len(roots) != 1 or max(sizes) > LARGEST or instance.domains[name] > CLASSES or sides_of(sizes) is None:
+        if (
+            len(roots) != 1
+            or max(sizes) > OPTIONS.largest
+            or instance.domains[name] > OPTIONS.classes
+            or sides_of(sizes) is None
+        ):
             return False
         if any(instance.query(h) != roots[0] or instance.key(h) != h.value for h in heads):
             return False
@@ -81,8 +76,13 @@ def plannable(instance: Instance) -> bool:
     return True
 
 
-@cache
 def sides_of(sizes: tuple[int, ...]) -> list[I64] | None:
+    """What :func:`_sides` gives for so many boxes as the planner allows."""
+    return _sides(sizes, OPTIONS.plan_boxes)
+
+
+@cache
+def _sides(sizes: tuple[int, ...], most: int) -> list[I64] | None:
     """The sides that boxes have along each argument, as masks, the whole domain last: all sets, or the single values
     and all but one, or the single values; ``None``: even these make too many boxes."""
     ones = [1 << np.arange(size) for size in sizes]
@@ -90,7 +90,7 @@ def sides_of(sizes: tuple[int, ...]) -> list[I64] | None:
     every = [np.arange(1, mask + 1) for mask in whole]
     single = [np.unique([*one, mask]) for one, mask in zip(ones, whole, strict=True)]
     but_one = [np.setdiff1d([*one, *(mask - one), mask], 0) for one, mask in zip(ones, whole, strict=True)]
-    return next((sides for sides in (every, but_one, single) if prod(map(len, sides)) <= BOXES), None)
+    return next((sides for sides in (every, but_one, single) if prod(map(len, sides)) <= most), None)
 
 
 class _Row:
@@ -297,17 +297,19 @@ class Planner:
             assert query is not None
             pool = self._pool(variable.value)
             found = []
-            for i in self.rng.integers(self.short.instance.n, size=SAMPLES).tolist():
+            for i in self.rng.integers(self.short.instance.n, size=OPTIONS.samples).tolist():
                 row = self.list_row(variable, i, int(self.rng.integers(self.instance.domains[query])), self.short)
-                found += [row.given(pool[self.rng.integers(len(pool), size=len(row.j))])[0] for _ in range(DRAWS)]
+                found += [
+                    row.given(pool[self.rng.integers(len(pool), size=len(row.j))])[0] for _ in range(OPTIONS.draws)
+                ]
         else:
             assert isinstance(variable, Map)
             found = []
-            for i in self.rng.integers(self.short.instance.n, size=SAMPLES).tolist():
+            for i in self.rng.integers(self.short.instance.n, size=OPTIONS.samples).tolist():
                 node = _Node(self, variable, i)
                 own, queries = self._pool(node.root), range(self.instance.domains[node.root])
                 pools = [self._pool(head.name) for head in node.heads]
-                for _ in range(DRAWS):
+                for _ in range(OPTIONS.draws):
                     rows = [[pool[self.rng.integers(len(pool))] for _ in queries] for pool in pools]
                     prices = node.prices(own[self.rng.integers(len(own))], rows)
                     found.append(_by_image(node.images, prices, domain))
@@ -325,9 +327,9 @@ class Planner:
     @cached_property
     def short(self) -> ForcingState:
         """Where samples are taken: a shorter word of the same model, if n is large."""
-        if self.instance.n <= SHORT:
+        if self.instance.n <= OPTIONS.plan_word:
             return self.state
-        return ForcingState(self.instance.model.at(SHORT))
+        return ForcingState(self.instance.model.at(OPTIONS.plan_word))
 
     def list_row(self, head: Head, i: int, u: int, state: ForcingState | None = None) -> _Row:
         """The first pairs of a row."""
@@ -336,7 +338,7 @@ class Planner:
         if self.spent:
             raise OutOfRows
         domain = self.instance.domains[head.name]
-        return _Row(head, domain, list(islice((state or self.state).walk(head, i, u), PAIRS)), i)
+        return _Row(head, domain, list(islice((state or self.state).walk(head, i, u), OPTIONS.plan_pairs)), i)
 
     # ------------------------------------------------------------ plans
 
@@ -356,7 +358,7 @@ class Planner:
         node.effort[mask] = effort
         opened: list[Plan] = []
         left = effort
-        while left > 0 and len(opened) < VAIN * effort:
+        while left > 0 and len(opened) < OPTIONS.vain * effort:
             price, sides = node.cheapest(mask)
             if price >= IMPOSSIBLE or (plan := node.plan(sides)) in opened:
                 break

@@ -23,19 +23,10 @@ import numpy as np
 from restrict.abstract.run import Cone
 from restrict.certificate.certificate import Certificate, certificate_of, certified
 from restrict.force.dependence import DependenceState
+from restrict.force.options import RELEASES
 from restrict.model.arguments import least_free
 from restrict.model.task import Task
 
-ALL_NODES = 4_000
-"""Up to this many nodes every node is examined, which makes dependencies as small as the abstract run can see."""
-EVERY_NODE = 60_000
-"""Up to this many nodes the answer is also looked at with every node examined, once."""
-WORK, LOOKS = 400_000, 4_000
-"""Effort (in units of :attr:`ForcingState.work`) and looks of one search: about a second or two."""
-SHORT = 400
-"""Up to this length the search also starts from whole random inputs, whose label depends on nothing."""
-SAMPLE, GREEDY = 24, 100
-"""How many releases are compared before one is chosen: for the least c, and for the fewest fixed."""
 Cube = dict[int, int]
 
 
@@ -49,14 +40,14 @@ class Release:
         self.best, self.depends = dict(start), frozenset[int]()
         self.readable: list[int] = []
         self.looks = 0
-        self._stop = self.state.work + WORK
+        self._stop = self.state.work + RELEASES.work
 
     @property
     def spent(self) -> bool:
         """Whether the effort, or the time, is spent."""
         if self.task.deadline.moment is not None:
             return self.task.deadline.passed
-        return self.looks >= LOOKS or self.state.work >= self._stop
+        return self.looks >= RELEASES.looks or self.state.work >= self._stop
 
     def look(self, fixed: Cube, most: int) -> frozenset[int] | None:
         """On which positions the label depends, if these are at most ``most``."""
@@ -80,7 +71,7 @@ class Release:
         turn = 0
         while not self.spent and self.best:
             turn += 1
-            if turn % 8 == 1 and len(self.task.instance.unpinned) <= SHORT:
+            if turn % 8 == 1 and len(self.task.instance.unpinned) <= RELEASES.short:
                 self._delete({i: int(self.rng.integers(self.symbols)) for i in self.task.instance.unpinned}, c)
             elif turn % 4 == 1 and len(start) > 1:
                 self._delete(start, c)
@@ -92,7 +83,7 @@ class Release:
         """Release one position after the other, always one that leaves the fewest dependencies."""
         while cube:
             trials: list[tuple[int, int, frozenset[int]]] = []
-            for i in self.order(cube)[:GREEDY]:
+            for i in self.order(cube)[: RELEASES.greedy]:
                 found = self.look({j: a for j, a in cube.items() if j != i}, c)
                 if found is not None:
                     trials.append((len(found), i, found))
@@ -161,7 +152,7 @@ class Release:
         size = max(1, surplus // 16)
         trials: list[tuple[int, int, Cube]] = []
         for start in range(0, len(cube), size):
-            if len(trials) >= SAMPLE or (trials and self.spent):
+            if len(trials) >= RELEASES.sample or (trials and self.spent):
                 break
             out = self.order(cube)[:size] if size > 1 else self.order(cube)[start : start + 1]
             rest = {i: a for i, a in cube.items() if i not in out}
@@ -215,15 +206,15 @@ def _confirmed(task: Task, search: Release) -> Certificate:
     instance = task.instance
     search.look(search.best, len(instance.unpinned))
     found = certified(task, search.best, search.state.cone())
-    if found.c > len(search.depends) or (found.c and _nodes(task) <= EVERY_NODE):
-        whole = certified(task, search.best, "all") if _nodes(task) <= EVERY_NODE else found
+    if found.c > len(search.depends) or (found.c and _nodes(task) <= RELEASES.every_node):
+        whole = certified(task, search.best, "all") if _nodes(task) <= RELEASES.every_node else found
         found = whole if whole.c < found.c else found
     return found
 
 
 def few_nodes(task: Task) -> bool:
     """Whether a greedy path, which examines nodes once for every fixed position and step, takes little time."""
-    return _nodes(task) <= ALL_NODES
+    return _nodes(task) <= RELEASES.all_nodes
 
 
 def _nodes(task: Task) -> int:

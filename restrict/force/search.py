@@ -13,7 +13,7 @@ import numpy as np
 
 from restrict.base.errors import ModelError
 from restrict.base.options import HUGE
-from restrict.force.boxes import A_POSITION, Wish
+from restrict.force.boxes import Wish
 from restrict.force.committed import committed
 from restrict.force.first_layer import listed
 from restrict.force.goal import Goal, Guard, Manner, OutOfBudget, Solver
@@ -95,7 +95,7 @@ class GoalSearch:
             OPTIONS.deep_scores if self.deep else OPTIONS.scores, OPTIONS.scores_a_position * instance.n
         )
         if self.wide:
-            self._most_scores = min(OPTIONS.wide_scores, 2 * A_POSITION * instance.n)
+            self._most_scores = min(OPTIONS.wide_scores, 2 * OPTIONS.box_scores_a_position * instance.n)
         self._first_limits: tuple[int, ...] = (OPTIONS.first_limit, OPTIONS.last_limit)
         self._dive_scores = 0
         if self.wide:

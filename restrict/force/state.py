@@ -10,22 +10,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.force.image import MAX_IMAGE, combinations, whole
+from restrict.force.image import combinations, whole
+from restrict.force.options import OPTIONS
 from restrict.model.program import Head, Instance, Map, Variable
+from restrict.rows.options import ROWS
 from restrict.rows.row import asks_for_itself
-from restrict.rows.store import COSTLY, Pair, RowList, RowStore
+from restrict.rows.store import Pair, RowList, RowStore
 
 Node = tuple[str, int]
-MOST_LISTED, LONG_LIST = 2**20, 2**24
-"""The run abstains on a row of more than ``LONG_LIST`` pairs whose floor is not among the first ``MOST_LISTED``."""
-FEW_FACTS, LONG_WALK = 64, 200
-"""Where at most ``FEW_FACTS`` tokens and nodes are known, a walk of ``LONG_WALK`` steps is given up and the row's index
-is used; where more are known, a walk soon reaches the floor."""
-PAIR_CHARGE = 50
-"""Listing one pair counts as this many scores, where rows are charged."""
-MANY_VALUES, LONGEST_WALK = 64, 400
-"""With more than ``MANY_VALUES`` key values, the run abstains on a row whose floor is not among its first
-``LONGEST_WALK`` pairs: then the candidates above the floor have nearly all values."""
 Sides = tuple[tuple[int, ...], ...]
 """One sorted side per argument of a map, as indices into its lists of values."""
 
@@ -134,7 +126,7 @@ class ForcingState:
         self.work += 10
         self.reads[variable.name, i].update((a, i) for a in variable.args)
         sets = [self.values(a, i) for a in variable.args]
-        if combinations(sets) > MAX_IMAGE:
+        if combinations(sets) > OPTIONS.image:
             return whole(self.instance.domains[variable.name])
         return tuple(np.unique(self.block(variable, i, sets)).tolist())
 
@@ -170,15 +162,17 @@ class ForcingState:
         """List more pairs of a row, and count the scores that this costs."""
         self.scores += rows.extend()
         if self.row_charge:
-            self.scores += self.row_charge + PAIR_CHARGE * len(rows.pairs)
+            self.scores += self.row_charge + OPTIONS.pair_charge * len(rows.pairs)
 
     def _too_many_rows(self, head: Head, i: int, positions: int, query: str) -> bool:
         """Whether to abstain on a head: its query leaves too many rows open, or several rows that cost too much."""
         key, queries = self.instance.key(head), len(self.values(query, i))
         domain = self.instance.domains[key] if key else 1
-        if queries > MAX_IMAGE:
+        if queries > OPTIONS.image:
             return True
-        return domain > MANY_VALUES and (queries > MANY_VALUES or (queries > 1 and positions * domain >= COSTLY))
+        return domain > OPTIONS.many_keys and (
+            queries > OPTIONS.many_keys or (queries > 1 and positions * domain >= ROWS.costly)
+        )
 
     def row_values(self, head: Head, i: int, u: int, enough: int, reads: set[Node]) -> Collection[int]:
         """R(u) of docs/kernel.md; stops when ``enough`` values have been found."""
@@ -186,10 +180,10 @@ class ForcingState:
         found: set[int] = set()
         domain = self.instance.domains[key] if key else 1
         for steps, (j, w) in enumerate(self.walk(head, i, u, reads)):
-            if domain > MANY_VALUES and steps == LONGEST_WALK:
+            if domain > OPTIONS.many_keys and steps == OPTIONS.longest_walk:
                 return whole(everything)
             if head.value == key:
-                if steps == LONG_WALK and self.indexable:
+                if steps == OPTIONS.long_walk and self.indexable:
                     return self.key_values(head, i, u, reads)
                 found.add(w)
             elif j == i and head.value == self.instance.query(head):
@@ -207,7 +201,7 @@ class ForcingState:
     @property
     def indexable(self) -> bool:
         """Whether so little is known that looking it up in an index is cheaper than a long walk."""
-        return len(self.tokens) + len(self.facts) <= FEW_FACTS
+        return len(self.tokens) + len(self.facts) <= OPTIONS.few_facts
 
     def key_values(self, head: Head, i: int, u: int, reads: set[Node] | None = None) -> Collection[int]:
         """The key values of the candidates of a row: R(u) where key and value are one variable. Only positions whose
@@ -243,9 +237,9 @@ class ForcingState:
             # With the floor inside the list, the values found are all of them: nothing more has to be listed.
             if floor < len(index.j) or rows.complete or len(found) == domain:
                 return found
-            if domain > MANY_VALUES and len(index.j) >= LONGEST_WALK:
+            if domain > OPTIONS.many_keys and len(index.j) >= OPTIONS.longest_walk:
                 return whole(domain)
-            if len(index.j) >= MOST_LISTED and (rows.row.stop - rows.row.first) * domain > LONG_LIST:
+            if len(index.j) >= OPTIONS.listed and (rows.row.stop - rows.row.first) * domain > OPTIONS.long_list:
                 return whole(domain)
             self.extend(rows)
 
@@ -286,3 +280,8 @@ class ForcingState:
             yield j, w
             if key is None or left[j] == 0:
                 return
+
+
+def listed_whole(n: int, domain: int) -> bool:
+    """Whether a run abstains on no row of ``n`` positions by keys of ``domain`` values."""
+    return domain <= OPTIONS.many_keys and n * domain <= OPTIONS.long_list

@@ -30,7 +30,7 @@ from restrict.certificate.lower_bound import indices
 from restrict.force.goal import Manner, Solver
 from restrict.force.minimise import needed_cone, shrink
 from restrict.force.on_demand import OnDemandState
-from restrict.force.state import LONG_LIST, MANY_VALUES, ForcingState
+from restrict.force.state import ForcingState, listed_whole
 from restrict.model.program import Head, Instance
 from restrict.model.shipped import Shipped
 from restrict.optimum.options import OPTIONS
@@ -190,7 +190,7 @@ class BoxSearch:
         """Whether other processes may take part: what they find must not depend on the rows that they have listed."""
         heads = (v for v in self.instance.model.variables if isinstance(v, Head))
         most = max((self.instance.domains[key] for key in map(self.instance.key, heads) if key), default=1)
-        return most <= MANY_VALUES and self.instance.n * most <= LONG_LIST and self.ground.shipped.portable
+        return listed_whole(self.instance.n, most) and self.ground.shipped.portable
 
     def _by_goals(self, held: Symbols, label: str) -> list[FoundBox]:
         self.asked += 1

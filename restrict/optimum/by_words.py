@@ -20,48 +20,33 @@ from restrict.force.looking import Looking
 from restrict.model.program import Instance
 from restrict.model.task import Task
 from restrict.optimum.enumeration import numbered_labels
+from restrict.optimum.options import WORDS
 from restrict.optimum.oracle import Oracle
 from restrict.sat.limit import Budget
-
-WORDS, NODES = 4096, 60_000_000
-"""Words of one batch, and nodes of all variables on them, at most."""
-RESTRICTIONS, LENGTH = 2_000, 64
-"""Restrictions of the largest size tried, and the longest instance, at most."""
-MET, AT_ONCE, BATCHES = 600, 256, 8
-"""Words on which a restriction that stays in question has met one label; how many of them share a batch of words; and
-the batches of one size, at most."""
-TREES = ((6, 256, 0), (1, 4096, 40_000))
-"""Restrictions for which a tree is tried, its leaves, and the runs that choose its questions (0: they are not
-compared), one after the other."""
-
-CLAUSES, CONFLICTS = 1_000_000, 50_000
-"""The largest formula that decides what words leave open, and the conflicts of all its calls together: half a minute.
-(A published program for two kinds of brackets, n = 15, takes 450 000 clauses and 23 000 conflicts, and has its optimum
-only so.)"""
 
 
 def few_small(instance: Instance) -> bool:
     """Whether the restrictions of one position are few enough, and words short enough, for :func:`by_words`."""
-    return instance.n <= LENGTH and len(instance.unpinned) * len(instance.model.alphabet) <= RESTRICTIONS
+    return instance.n <= WORDS.length and len(instance.unpinned) * len(instance.model.alphabet) <= WORDS.restrictions
 
 
 def by_words(task: Task) -> tuple[int, Certificate | None, list[dict[int, int]]]:
     """The least size of a restriction that words do not refute (exact as a lower bound: every smaller one agrees with
     two words of different labels that were run), a certificate of the smallest one confirmed, or ``None``, and all
-    those of that size; none where it was not tried. Cost: at most ``BATCHES`` batches of words for each size, some
+    those of that size; none where it was not tried. Cost: at most ``batches`` batches of words for each size, some
     trees."""
     search = _Refuting(task)
     least, first = 0, list[dict[int, int]]()
     for size in range(len(search.free) + 1):
-        if comb(len(search.free), size) * search.symbols**size > RESTRICTIONS:
+        if comb(len(search.free), size) * search.symbols**size > WORDS.restrictions:
             break
         left = search.left(size)
         if not left:
             least, first = size + 1, []
             continue
         first = first or left
-        if (found := search.confirmed(left, *TREES[0])) is not None:
-            smaller = search.confirmed(first, *TREES[1]) if size > least else None
+        if (found := search.confirmed(left, *WORDS.trees[0])) is not None:
+            smaller = search.confirmed(first, *WORDS.trees[1]) if size > least else None
             return least, smaller or found, first
     return least, None, first
 
@@ -70,8 +55,8 @@ def forced_by_sat(task: Task, cubes: list[dict[int, int]]) -> bool:
     """Whether one of some restrictions forces the output, decided by SAT. Exact. Raises ``OutOfTime`` where the
     conflicts are spent, and ``ResourceLimit`` for too large a formula."""
     position = task.one_position("an optimum")
-    oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=CLAUSES)
-    budget, runs = Budget(CONFLICTS), Looking(task.instance, position)
+    oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=WORDS.clauses)
+    budget, runs = Budget(WORDS.conflicts), Looking(task.instance, position)
     for cube in cubes:
         task.tell("restrictions that words do not refute, by SAT", None)
         word = task.instance.pinned | cube
@@ -91,7 +76,7 @@ class _Refuting:
         self.rng = np.random.default_rng(task.seed)
         self.names: dict[str, int] = {}
         nodes = task.instance.n * len(task.instance.model.variables)
-        self.count = max(AT_ONCE, min(WORDS, NODES // nodes))
+        self.count = max(WORDS.at_once, min(WORDS.batch, WORDS.nodes // nodes))
         self.words = self.drawn()
         self.labels = self.run(self.words)
         self.runs = Looking(task.instance, self.position)
@@ -121,12 +106,12 @@ class _Refuting:
                 met[t] += np.bincount(index, minlength=self.symbols**size)
 
         learn(self.words, self.labels)
-        for _ in range(BATCHES):
-            rows, index = np.nonzero((low >= high) & (met < MET))
+        for _ in range(WORDS.batches):
+            rows, index = np.nonzero((low >= high) & (met < WORDS.met))
             if not len(rows):
                 break
             self.task.tell(f"words against {size} positions", None)
-            chosen = np.argsort(met[rows, index], kind="stable")[:AT_ONCE]
+            chosen = np.argsort(met[rows, index], kind="stable")[: WORDS.at_once]
             turns = chosen[np.arange(self.count) % len(chosen)]
             words = self.drawn()
             np.put_along_axis(words, sets[rows[turns]], index[turns, None] // powers % self.symbols, axis=1)

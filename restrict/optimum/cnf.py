@@ -11,7 +11,7 @@ target can read and values that they can take: value sets ``V`` come from an abs
   ``[key_{j_t} = w_t]`` follows that the head has the value of ``j_t``. The floor is the last pair, and some pair at or
   above it always holds.
 
-**Wide maps.** A map whose arguments have more than ``POINTS`` combinations is left open: it has exactly one value of
+**Wide maps.** A map whose arguments have more than ``points`` combinations is left open: it has exactly one value of
 its domain, whichever. The formula then has more models than inputs, so "unsatisfiable" still holds; a model that is
 wrong is refuted by :meth:`Encoding.refuting`, which gives the clauses of the points that it breaks, as wide as they
 hold.
@@ -31,18 +31,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import Fact
 from restrict.force.on_demand import OnDemandState
 from restrict.force.state import Node
 from restrict.model.program import Head, Instance, Map
 from restrict.model.restriction import Restriction
+from restrict.optimum.options import OPTIONS
 
-MAX_CLAUSES = 2_000_000
+MAX_CLAUSES: Fact[int] = 2_000_000
 """A larger encoding is refused."""
-PAIRWISE = 6
-"""Up to this many values, "at most one" is written pair by pair; else along a chain."""
-POINTS = 4096
-"""Combinations of a map's arguments that are written out; a wider map is left open and refined."""
-TRUE = 1
+TRUE: Fact[int] = 1
 """A literal that always holds: variable 1, with a unit clause."""
 
 Clause = list[int]
@@ -64,7 +62,7 @@ class WideMap:
 
     def refuting(self, instance: Instance, true: Collection[int]) -> Clause | None:
         """A clause, without arguments that do not matter, that holds of the map and fails under an assignment; ``None``
-        where the map has its true value. Cost: at most ``POINTS`` combinations an argument."""
+        where the map has its true value. Cost: at most ``points`` combinations an argument."""
         point = [next((a for a, literal in row.items() if literal in true), next(iter(row))) for row in self.args]
         sets: list[list[int]] = [[a] for a in point]
         value = int(instance.map_values(self.variable, self.i, sets).item())
@@ -73,7 +71,7 @@ class WideMap:
         for t, row in enumerate(self.args):
             wider = [*sets[:t], list(row), *sets[t + 1 :]]
             size = np.prod([len(s) for s in wider], dtype=object)
-            if size <= POINTS and bool((instance.map_values(self.variable, self.i, wider) == value).all()):
+            if size <= OPTIONS.points and bool((instance.map_values(self.variable, self.i, wider) == value).all()):
                 sets = wider
         sides = zip(self.args, point, sets, strict=True)
         return [*(-row[a] for row, a, s in sides if len(s) < len(row)), self.out[value]]
@@ -206,7 +204,7 @@ class _Encoder:
             return {values[0]: -literal, values[1]: literal}
         literals = [self.new() for _ in values]
         self.add(*literals)
-        if len(values) <= PAIRWISE:
+        if len(values) <= OPTIONS.pairwise:
             for a, b in itertools.combinations(literals, 2):
                 self.add(-a, -b)
         else:
@@ -234,7 +232,7 @@ class _Encoder:
         args = [self.node(a, i) for a in variable.args]
         sets = [list(literals) for literals in args]
         out = self.node(variable.name, i)
-        if np.prod([len(s) for s in sets], dtype=object) > POINTS:
+        if np.prod([len(s) for s in sets], dtype=object) > OPTIONS.points:
             self.wide.append(WideMap(variable, i, tuple(args), out))
             return
         block = self.known.block(variable, i, sets)

@@ -25,16 +25,9 @@ from restrict.model.program import Instance
 from restrict.model.task import Task
 from restrict.optimum.enumeration import confirm_one
 from restrict.optimum.hitting import Problem
+from restrict.optimum.options import DESCENT
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.limit import Budget
-
-LENGTH, CLAUSES = 128, 150_000
-"""Longest instance, and largest formula, on which this is done by default."""
-ROUNDS, CONFLICTS, PROPAGATIONS = 160, 120_000, 50_000_000
-"""Proposals for each label, conflicts of the search for them, and propagations of the calls that refute them (seven
-seconds; n = 30 with 16 states and five symbols took 345 million, and nothing was gained)."""
-LARGE = 16
-"""With more positions fixed than this there are too many possible proposals."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +41,24 @@ class Descent:
 
 def descends(instance: Instance) -> bool:
     """Whether the instance is short enough for :func:`descend` to be tried by default."""
-    return instance.n <= LENGTH
+    return instance.n <= DESCENT.length
 
 
 def descend(task: Task, known: Mapping[int, int]) -> Descent:
     """Look for fewer positions that force the output than are known to. Cost: an encoding of the cone, at most
-    ``ROUNDS`` SAT proposals per label, and some ten SAT calls for each."""
-    if not known or len(known) > LARGE:
+    ``rounds`` SAT proposals per label, and some ten SAT calls for each."""
+    if not known or len(known) > DESCENT.large:
         return Descent(0 if not known else None, None)
     position = task.one_position("an optimum")
     try:
-        oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=CLAUSES)
+        oracle = Oracle.of(task.instance, position, deadline=task.deadline, most=DESCENT.clauses)
     except ResourceLimit:
         return Descent(None, None)
-    best, rng, budget, complete = dict(known), np.random.default_rng(task.seed), Budget(CONFLICTS), False
+    best, rng, budget, complete = dict(known), np.random.default_rng(task.seed), Budget(DESCENT.conflicts), False
     alive = [Problem(oracle, label) for label in oracle.same]
     certificate = None
     with suppress(OutOfTime):
-        for _ in range(ROUNDS):
+        for _ in range(DESCENT.rounds):
             for problem in [*alive]:
                 smaller = _smaller(problem, best, rng, budget)
                 if smaller is None:
@@ -74,7 +67,7 @@ def descend(task: Task, known: Mapping[int, int]) -> Descent:
                     best = smaller
             task.tell("smaller, by SAT", len(best))
             complete = not alive
-            if complete or oracle.solver.accum_stats()["propagations"] > PROPAGATIONS:
+            if complete or oracle.solver.accum_stats()["propagations"] > DESCENT.propagations:
                 break
     if len(best) < len(known):
         with suppress(OutOfTime):

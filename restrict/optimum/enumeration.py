@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from restrict.base.arrays import I64, digits, word_chunks
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
+from restrict.base.options import Fact
 from restrict.certificate.certificate import Certificate, certified
 from restrict.force.cases import confirm, confirm_by_table, confirm_by_tree
 from restrict.force.dependence import DependenceState
@@ -23,27 +24,13 @@ from restrict.model.program import Instance
 from restrict.model.task import Task
 from restrict.model.trace import read_at, run_batch
 from restrict.optimum.faces import Faces, largest_faces
+from restrict.optimum.options import ENUMERATION
 
-RESTRICTIONS, WORDS, NODES = 50_000_000, 2**16, 600_000_000
-"""Restrictions, words and nodes of all words that are gone through by default: some seconds."""
-MANY_WORDS, READ = 2**19, 1_000_000_000
-"""Words, and nodes that the output reads on all of them, that are gone through where a search takes long, too: a wide
-program is run at some hundred million such nodes a second."""
-TABLE_RESTRICTIONS, TABLE_WORDS = 2_500_000, 2**14
-"""Restrictions and words of a table that is made by default, for c > 0."""
-MOST_RESTRICTIONS, MOST_WORDS = 20_000_000, 2**20
+MOST_RESTRICTIONS: Fact[int] = 20_000_000
+MOST_WORDS: Fact[int] = 2**20
 """Restrictions in one table, and words, that are gone through at most."""
-LABELS = 255
+LABELS: Fact[int] = 255
 """Labels that a table of one byte an entry can tell apart."""
-KEPT = 64
-"""Optimal restrictions that are tried as they are."""
-TREES = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
-"""Leaves of a tree, runs for the choice of its questions, and optimal restrictions for which it is tried: the smallest
-first, since every leaf is a run of its own for the certificate and for the checker."""
-TRIES, TABLE_TREES = 400, 20
-"""Restrictions of one size that the abstract run is asked to confirm, as they are and by a tree of cases."""
-CHUNK, TIMED = 1 << 14, 1 << 9
-"""Words that are run together; and at first, where the clock is looked at behind them."""
 Labels = npt.NDArray[np.int16]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -51,19 +38,22 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def few_restrictions(instance: Instance) -> bool:
     """Whether every word is run by default: it takes some seconds."""
     nodes = instance.n * (1 + len(instance.model.variables))
-    return words_fit(instance, WORDS, RESTRICTIONS) and _words(instance) * nodes <= NODES
+    return (
+        words_fit(instance, ENUMERATION.words, ENUMERATION.restrictions)
+        and _words(instance) * nodes <= ENUMERATION.nodes
+    )
 
 
 def few_words(instance: Instance, position: int) -> bool:
     """Whether every word is run before a long search, for the output at one position: it takes some seconds, too."""
-    if not words_fit(instance, MANY_WORDS, RESTRICTIONS):
+    if not words_fit(instance, ENUMERATION.many_words, ENUMERATION.restrictions):
         return False
-    return _words(instance) * sum(len(places) for places in read_at(instance, position).values()) <= READ
+    return _words(instance) * sum(len(places) for places in read_at(instance, position).values()) <= ENUMERATION.read
 
 
 def few_tables(instance: Instance) -> bool:
     """Whether a table of all restrictions takes well under a second."""
-    return words_fit(instance, TABLE_WORDS, TABLE_RESTRICTIONS)
+    return words_fit(instance, ENUMERATION.table_words, ENUMERATION.table_restrictions)
 
 
 def restrictions_fit(instance: Instance) -> bool:
@@ -90,7 +80,9 @@ def all_labels(instance: Instance, position: int, deadline: Deadline = NEVER) ->
     """The index of every word's label at a position, (s,) * m, int16; the labels' names. Every word is run."""
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     parts, names = [], dict[str, int]()
-    for words in word_chunks(symbols, m, CHUNK, CHUNK if deadline.moment is None else TIMED):
+    for words in word_chunks(
+        symbols, m, ENUMERATION.chunk, ENUMERATION.chunk if deadline.moment is None else ENUMERATION.timed
+    ):
         deadline.check()
         parts.append(numbered_labels(instance, words, position, names).astype(np.int16))
     return np.concatenate(parts).reshape((symbols,) * m), list(names)
@@ -148,11 +140,11 @@ def cube_of(index: int, symbols: int, unpinned: Sequence[int]) -> dict[int, int]
 
 def fewest(task: Task) -> Faces | None:
     """The restrictions that force the output with the fewest fixed positions, by running every word. Gives up to
-    ``KEPT`` of them; ``None`` where there are too many labels."""
+    ``kept`` of them; ``None`` where there are too many labels."""
     labels, names = all_labels(task.instance, task.one_position("an optimum"), task.deadline)
     if len(names) > LABELS:
         return None
-    faces = largest_faces(labels, keep=KEPT, deadline=task.deadline)
+    faces = largest_faces(labels, keep=ENUMERATION.kept, deadline=task.deadline)
     if not faces.complete:
         raise OutOfTime
     return faces
@@ -177,7 +169,9 @@ def confirm_one(task: Task, cubes: Iterable[dict[int, int]]) -> Certificate | No
             return found
         seen.append(fixed)
     tried = (
-        confirm_by_tree(task, fixed, most, looks, shared) for most, looks, tries in TREES for fixed in seen[:tries]
+        confirm_by_tree(task, fixed, most, looks, shared)
+        for most, looks, tries in ENUMERATION.trials
+        for fixed in seen[:tries]
     )
     return next((found for found in tried if found is not None), None)
 
@@ -189,7 +183,7 @@ def fewest_fixed(task: Task, c: int, most: int | None = None) -> tuple[Certifica
     """A certificate of the smallest restriction with at most ``c`` dependencies that the checker can confirm by the run
     over all nodes or case by case: of those of the least size alone, or of any below ``most``; and whether no smaller
     one exists. ``None`` where none is confirmed. Cost: every word is run, m passes over the table of restrictions, up
-    to ``TRIES`` abstract runs a size."""
+    to ``tries`` abstract runs a size."""
     labels, counts = _counted(task)
     sizes, order = by_size(counts <= c)
 
@@ -203,7 +197,7 @@ def fewest_fixed(task: Task, c: int, most: int | None = None) -> tuple[Certifica
 def least_depends(task: Task, most: int, below: int | None = None) -> tuple[Certificate | None, bool]:
     """A certificate with at most ``most`` fixed positions and as few dependencies as the checker can confirm: as few as
     any restriction has, or any number below ``below``; and whether none has fewer. ``None`` where none is confirmed.
-    Cost: every word is run, m passes over the table, up to ``TRIES`` abstract runs for each ``c``."""
+    Cost: every word is run, m passes over the table, up to ``tries`` abstract runs for each ``c``."""
     labels, counts = _counted(task)
     sizes, order = by_size(counts >= 0)
     order = order[sizes <= most]
@@ -224,7 +218,7 @@ def _first_confirmed(
     and whether none is below it. ``of_level``: the restrictions of a level, and how many dependencies they have."""
     for level in range(least, least + 1 if stop is None else stop):
         index, c = of_level(level)
-        if (found := _confirmed(task, index[:TRIES], labels, c)) is not None:
+        if (found := _confirmed(task, index[: ENUMERATION.tries], labels, c)) is not None:
             return found, level == least
     return None, stop is not None and least >= stop
 
@@ -238,7 +232,7 @@ def _confirmed(task: Task, index: I64, labels: Labels, c: int) -> Certificate | 
         if state.look(cube, c) is not None and (plain := certified(task, cube, "all")).c <= c:
             return plain
     shared = Looking(task.instance, task.one_position("an optimum"))
-    for cube in cubes[:TABLE_TREES]:
+    for cube in cubes[: ENUMERATION.trees]:
         part = labels[tuple(cube.get(i, slice(None)) for i in unpinned)]
         if (found := confirm_by_table(task, cube, part, shared)) is not None and found.c <= c:
             return found

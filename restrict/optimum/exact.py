@@ -47,15 +47,10 @@ from restrict.optimum.enumeration import (
     words_fit,
 )
 from restrict.optimum.hitting import Problem
+from restrict.optimum.options import ENUMERATION
 from restrict.optimum.oracle import Cube, Oracle
 from restrict.sat.hitting_sets import unmissed
 from restrict.trial.certificate import try_certificate, try_forced
-
-CONFIRM_TRIES, TABLE_TRIES = 200, 50
-"""Optimal restrictions tried until the abstract run confirms one as it is, and for ``c > 0``."""
-WIDE_WORDS = 2**17
-"""Words that are run one by one where maps are too wide for the formula."""
-
 
 # ---------------------------------------------------------------- results
 
@@ -234,7 +229,7 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
             raise ResourceLimit(f"the time is over before the optimum for c = {c} is known; give more `time`") from None
     instance = task.instance
     oracle = Oracle.of(instance, position, deadline=task.deadline)
-    if oracle.code.wide and words_fit(instance, WIDE_WORDS):
+    if oracle.code.wide and words_fit(instance, ENUMERATION.wide_words):
         found = _by_words(task)
         if found is not None:
             return found
@@ -248,7 +243,7 @@ def _exact(task: Task, position: int, c: int, start: Certificate | None) -> Exac
         if certificate is None or len(certificate.restriction.fixed) > search.upper:
             assert search.best is not None
             optima = itertools.chain([search.best], search.optima())
-            certificate = confirm_one(task, itertools.islice(optima, CONFIRM_TRIES))
+            certificate = confirm_one(task, itertools.islice(optima, ENUMERATION.exact_tries))
     except OutOfTime:
         pass
     if search.best is None:
@@ -294,7 +289,7 @@ def _by_words(task: Task) -> Exact | None:
 
 def _by_table(task: Task, c: int) -> Exact:
     """The fewest fixed positions under which the label depends on at most ``c`` free ones, over all restrictions. Of
-    the optimal restrictions the first ``TABLE_TRIES`` are tried for one that the abstract run confirms."""
+    the optimal restrictions the first ``table_tries`` are tried for one that the abstract run confirms."""
     instance, position = task.instance, task.one_position("the exact optimum")
     symbols, m = len(instance.model.alphabet), len(instance.unpinned)
     if not restrictions_fit(instance):
@@ -303,7 +298,7 @@ def _by_table(task: Task, c: int) -> Exact:
         )
     labels, _ = all_labels(instance, position, task.deadline)
     sizes, order = by_size(essential_counts(labels) <= c)
-    best = order[sizes == sizes[0]][:TABLE_TRIES].tolist()
+    best = order[sizes == sizes[0]][: ENUMERATION.table_tries].tolist()
     cubes = [cube_of(index, symbols, instance.unpinned) for index in best]
     tried = (certified(task, cube, "all") for cube in cubes)
     return _enumerated(task, c, cubes[0], next((found for found in tried if found.c <= c), None))

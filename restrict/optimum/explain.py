@@ -31,6 +31,7 @@ from pysat import solvers
 
 from restrict.base.deadline import NEVER, Progress
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.options import Fact
 from restrict.base.wording import parts
 from restrict.certificate.certificate import Certificate
 from restrict.force.cases import confirm_by_tree
@@ -48,7 +49,7 @@ from restrict.optimum.sensitivity import force, input_of, output_goal, sensitive
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.trial.certificate import try_forced
 
-MOST = 1_000_001
+MOST: Fact[int] = 1_000_001
 """The number of explanations that are asked for must be below this."""
 
 

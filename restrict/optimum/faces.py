@@ -20,14 +20,14 @@ import numpy.typing as npt
 
 from restrict.base.arrays import digits
 from restrict.base.deadline import NEVER, Deadline, OutOfTime
+from restrict.base.options import Fact
+from restrict.optimum.options import ENUMERATION
 
 Table = npt.NDArray[np.uint8]
-MIXED = 255
+MIXED: Fact[int] = 255
 """The label of a face on which it is not constant; so there may be 255 labels."""
-BOTH = 3
+BOTH: Fact[int] = 3
 """Members and others."""
-KEPT_ENTRIES = 1 << 20
-"""Tables of up to so many entries are kept for the recursion; larger ones are made again."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class _Exploring:
             child = self._merged(free, axis, label, kinds)
             alive = int(np.count_nonzero(child[0] != MIXED))
             if alive:
-                children.append((alive, axis, child if len(child[0]) <= KEPT_ENTRIES else None))
+                children.append((alive, axis, child if len(child[0]) <= ENUMERATION.kept_entries else None))
             if not free:
                 self.deadline.check()
         children.sort(key=lambda c: (-c[0], c[1]))

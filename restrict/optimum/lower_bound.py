@@ -33,13 +33,6 @@ from restrict.optimum.options import OPTIONS
 from restrict.trial.certificate import try_boxes, try_certificate
 
 Stopped = Literal["optimal", "asked", "open", "budget", "time", "interrupted"]
-MANY_LABELS = 64
-"""With more labels than this only those that boxes show are named; the bound for the others is one number."""
-CHECK, CHECKED_A_SECOND = 20_000_000, 2_000_000
-"""Steps that the check of what was found may take; and about how many it does in a second."""
-GRACE = 1.0
-"""Seconds for what comes after a search whose time is over, or that Ctrl-C has ended: boxes are left out that long at
-most, and a check that takes longer is not made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +43,7 @@ class Bounds:
     bound is reached by a restriction known), ``asked`` (as far as was asked for), ``open`` (no box was found where one
     was needed, and no time was given to look on), ``budget``, ``time`` or ``interrupted``. ``checked`` is what the
     trusted checker said of the certificate; ``None``: it has not been asked, since the bound is 0, the check takes more
-    than ``CHECK`` steps, or the time was over."""
+    than ``check`` steps, or the time was over."""
 
     bound: LowerBound
     at_least: int
@@ -84,7 +77,7 @@ def lower_bound(
         k: stop when no ``k`` positions force the output; by default go on to the optimum.
         upper: so many positions are known to force it; the search stops when fewer are ruled out.
         seed: the same seed gives the same bound, byte for byte (without ``time``).
-        time: seconds; the best bound by then is returned, after at most ``GRACE`` each for leaving boxes out and for
+        time: seconds; the best bound by then is returned, after at most ``grace`` each for leaving boxes out and for
             the check. Ctrl-C does the same. Processes that are lent (:func:`restrict.workers`) share the search for
             boxes, and change nothing else.
         progress: called with what is being done and the number of positions ruled out.
@@ -137,7 +130,7 @@ class _Proving:
         self.search = BoxSearch.at(self.instance, self.position, self.task.seed, self.task.deadline)
         self.everything = (1 << len(model.alphabet)) - 1
         self.size = self.instance.domains[model.output.variable]
-        self.many = label_count(model.output, self.size) > MANY_LABELS
+        self.many = label_count(model.output, self.size) > OPTIONS.many_labels
         self.letters = len(self.instance.unpinned)
 
     # ------------------------------------------------------------ levels
@@ -311,7 +304,7 @@ class _Proving:
     def result(self, stopped: Stopped) -> Bounds:
         """The bound with the boxes that it needs, checked; Ctrl-C, and the end of the time, only cut this short."""
         left = self.task.deadline.left
-        rest = Deadline.after(None if left is None else max(left, GRACE))
+        rest = Deadline.after(None if left is None else max(left, OPTIONS.grace))
         self._disjoint_levels()
         with rest.ends():
             self._harvest(rest)
@@ -331,7 +324,11 @@ class _Proving:
     def _checked(self, bound: LowerBound, rest: Deadline) -> str | None:
         """What the trusted checker says, where there is time for it."""
         left = rest.left
-        steps = CHECK if left is None else min(CHECK, int(max(left, GRACE) * CHECKED_A_SECOND))
+        steps = (
+            OPTIONS.check
+            if left is None
+            else min(OPTIONS.check, int(max(left, OPTIONS.grace) * OPTIONS.checked_a_second))
+        )
         with rest.ends(), suppress(ResourceLimit):
             return check(self.instance.model, bound, limit=steps)
         return None

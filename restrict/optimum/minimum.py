@@ -26,9 +26,11 @@ import numpy as np
 
 from restrict.base.deadline import OutOfTime
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import HUGE, Fact
 from restrict.certificate.certificate import Certificate
-from restrict.force.cases import MOST_LEAVES, MOST_LOOKS, confirm_by_tree, find_tree
+from restrict.force.cases import confirm_by_tree, find_tree
 from restrict.force.looking import Looking
+from restrict.force.options import CASES
 from restrict.model.task import Task
 from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Cube, Oracle
@@ -37,12 +39,8 @@ from restrict.optimum.sensitivity import Flips
 from restrict.sat.hitting_sets import Priced, unmissed
 from restrict.sat.limit import Budget
 
-TINY = 1e-9
+TINY: Fact[float] = 1e-9
 """What is added to a weight that may be 0."""
-NEVER_SPENT = 2**62
-"""No limit."""
-CLAUSE, CONFLICT = 8, 20
-"""What a clause costs to write, and a conflict of the search for a hitting set to meet, in nodes of a run."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Blocks:
         self.task, self.word, self.given, self.label, self.rng = task, word, given, label, rng
         self.instance, self.position = task.instance, task.one_position("an explanation")
         self.shared, self.symbols = shared, len(task.instance.model.alphabet)
-        self.last, self.fits = NEVER_SPENT, True
+        self.last, self.fits = HUGE, True
         self.among = {i: a for i, a in word.items() if i not in given}
         self.flips = Flips(shared, word, label)
 
@@ -171,9 +169,9 @@ class Blocks:
         """A block that leaves a set of positions alone, exactly. Gives the new symbols by position, subset-minimal, or
         ``None``: there is no block, so the cube explains."""
         fixed, deadline = {**self.given, **cube}, self.task.deadline
-        self.shared.spent += CLAUSE * OPTIONS.clauses
+        self.shared.spent += OPTIONS.clause * OPTIONS.clauses
         oracle = Oracle.of(self.instance, self.position, fixed, deadline=deadline, most=OPTIONS.clauses)
-        self.shared.spent -= CLAUSE * (OPTIONS.clauses - len(oracle.code.clauses))
+        self.shared.spent -= OPTIONS.clause * (OPTIONS.clauses - len(oracle.code.clauses))
         decided = self.label not in oracle.other or len(oracle.other) == 1
         found = None if decided else oracle.find({}, oracle.other[self.label])
         return None if found is None else self.flips.minimal({i: a for i, a in found.items() if a != self.word[i]})
@@ -190,7 +188,7 @@ def minimum(
     """The lightest explanation with a proof (a minimum one where ``lower`` is its weight), or the one known with a
     bound. ``prices``: of positions, where not 1; at most ``rounds`` proposals; ``effort``: about the nodes of all runs.
     Cost: for each round a minimum hitting set by MaxSAT, and the words and proofs of this module."""
-    blocks.last = NEVER_SPENT if effort is None else blocks.shared.spent + effort
+    blocks.last = HUGE if effort is None else blocks.shared.spent + effort
     return _Closing(blocks, prices, known).run(read, rounds)
 
 
@@ -207,7 +205,7 @@ class _Closing:
         self.hitter = Priced(prices, blocks.task.deadline, self.budget)
         self.take(known)
         self.lower, self.bounding, self.complete = 0, True, False
-        self.reserve, self.patient = blocks.left // OPTIONS.reserve, blocks.last == NEVER_SPENT
+        self.reserve, self.patient = blocks.left // OPTIONS.reserve, blocks.last == HUGE
 
     def take(self, cube: Cube, proof: Certificate | None = None) -> None:
         """Take a set that explains: as long as none is lighter, it is the answer."""
@@ -245,7 +243,7 @@ class _Closing:
         blocks = self.blocks
         if blocks.left <= 0:
             return None
-        before = self.budget.conflicts = blocks.left // CONFLICT
+        before = self.budget.conflicts = blocks.left // OPTIONS.conflict
         try:
             return hitter.get()
         except OutOfTime:
@@ -253,7 +251,7 @@ class _Closing:
             return None
         finally:
             self.hard = before - self.budget.conflicts
-            blocks.shared.spent += CONFLICT * self.hard
+            blocks.shared.spent += OPTIONS.conflict * self.hard
 
     def learn(self, cube: Cube) -> bool:
         """Add sets that not a proposal, but every explanation (of the plain run) hits; whether there are some."""
@@ -294,7 +292,7 @@ class _Closing:
         short = self.blocks.instance.n <= OPTIONS.short
         looks = looks if short else min(looks, OPTIONS.looks) if self.patient else 0
         fixed = {**self.blocks.given, **cube}
-        most = MOST_LEAVES if looks else OPTIONS.leaves
+        most = CASES.leaves if looks else OPTIONS.leaves
         proof = confirm_by_tree(self.blocks.task, fixed, most, looks, self.blocks.shared)
         if proof is not None:
             self.take(cube, proof)
@@ -305,7 +303,7 @@ class _Closing:
         are tried before a large tree of the first may take what effort is left (110 inputs of 2 layers, 4 heads, n = 60
         to 100: 2708 positions, and 2719 where the large tree came first)."""
         others = self.others() if self.by_sat else iter(())
-        large = [(cube, MOST_LOOKS) for cube in self.by_sat[: OPTIONS.alternatives if self.patient else 1]]
+        large = [(cube, CASES.looks) for cube in self.by_sat[: OPTIONS.alternatives if self.patient else 1]]
         some = ((cube, OPTIONS.looks_others) for cube in islice(others, OPTIONS.alternatives))
         for cube, looks in chain(some, large, ((cube, 0) for cube in others)):
             if self.blocks.left <= 0 or self.proved(cube, looks):
@@ -333,7 +331,7 @@ class _Closing:
 
 def _lighter(blocks: Blocks, known: Cube) -> Cube:
     """Deletion, where a small tree of cases shows that the rest explains."""
-    if blocks.last != NEVER_SPENT:
+    if blocks.last != HUGE:
         blocks.last = blocks.shared.spent + OPTIONS.lighter
     for i in sorted(known, key=lambda i: (int(blocks.rng.integers(len(known))), i)):
         if blocks.left < 0:

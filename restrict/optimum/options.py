@@ -2,8 +2,6 @@
 each off. ``scripts/ablation.py --search optimum`` switches each off, and doubles it, and prints what it gains. What
 only an interface or a unit of effort says is a constant of the modules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option
@@ -39,9 +37,7 @@ class OptimumOptions:
     """As for models that are made of blocks. Else a tree several levels on would not end, and prove nothing."""
 
     # minimum sets
-    dives: int = option(
-        40, 1, HUGE, "dives without another label, after which SAT is asked or all is left undecided", 1
-    )
+    dives: int = option(40, 1, HUGE, "dives without another label, after which SAT is asked, or nothing", 1)
     few_dives: int = option(8, 1, HUGE, "the same where SAT is in reach", 1)
     dive_step: int = option(8, 1, HUGE, "one step of a dive sets one part of so many of the open tokens", 1)
     fails: int = option(6, 1, HUGE, "random words without another label: no further disjoint block is expected", 1)
@@ -78,9 +74,86 @@ class OptimumOptions:
     against 163, on random models of three layers, n = 400, and of 16 states, n = 800."""
     effort: int = option(2_500_000, 1, HUGE, "nodes of all runs for a lighter explanation, without a time limit", 1)
     short_effort: int = option(5_000_000, 1, HUGE, "the same up to the length ``short``", 1)
-    minimal_length: int = option(
-        100, 0, HUGE, "to this length SAT says, unasked, whether it is minimal for the model", 0
-    )
+    minimal_length: int = option(100, 0, HUGE, "to this length SAT says, unasked, whether it is minimal", 0)
+    pairwise: int = option(6, 1, HUGE, "values up to which 'at most one' is written by pairs; else along a chain", 1)
+    points: int = option(4096, 1, HUGE, "combinations of arguments that are written out; a wider map is refined")
+    many_labels: int = option(64, 0, HUGE, "labels up to which all are named, else those that boxes show")
+    check: int = option(20_000_000, 0, HUGE, "steps that the check of what was found may take")
+    checked_a_second: int = option(2_000_000, 1, HUGE, "unit: and about how many it does in a second")
+    grace: float = option(1.0, 0, HUGE, "seconds for what comes after a search whose time is over", 0)
+    clause: int = option(8, 0, HUGE, "unit: what a clause costs to write, in nodes of a run", 0)
+    conflict: int = option(20, 0, HUGE, "unit: what a conflict of the search for a hitting set costs", 0)
+    block_length: int = option(400, 0, HUGE, "longest input for which blocks are searched for with CNF", 0)
+    small: int = option(5, 0, HUGE, "blocks of up to this size are sought smallest first", 0)
+    width: int = option(3, 1, HUGE, "alternatives tried at a goal of one goal-directed search for a block", 1)
+    block_work: int = option(250_000, 1, HUGE, "its effort", 1)
 
 
 OPTIONS = OptimumOptions()
+
+
+@dataclass
+class WordOptions:
+    """Of the search by words."""
+
+    trees: tuple[tuple[int, int, int], ...] = ((6, 256, 0), (1, 4096, 40_000))
+    """Restrictions for which a tree is tried, its leaves, and the runs that choose its questions (0: they are not
+    compared), one after the other."""
+    batch: int = option(4096, 1, HUGE, "words of one batch")
+    nodes: int = option(60_000_000, 1, HUGE, "limit: nodes of all variables on them")
+    restrictions: int = option(2_000, 0, HUGE, "restrictions of the largest size tried", 0)
+    length: int = option(64, 0, HUGE, "longest instance", 0)
+    met: int = option(600, 1, HUGE, "words on which a restriction that stays in question has met one label", 1)
+    at_once: int = option(256, 1, HUGE, "restrictions that share a batch of words", 1)
+    batches: int = option(8, 1, HUGE, "batches of one size", 1)
+    clauses: int = option(1_000_000, 0, HUGE, "largest formula that decides what words leave open", 0)
+    conflicts: int = option(50_000, 0, HUGE, "conflicts of all its calls together: half a minute", 0)
+    """A published program for two kinds of brackets, n = 15, takes 450 000 clauses and 23 000 conflicts, and has
+    its optimum only so."""
+
+
+WORDS = WordOptions()
+
+
+@dataclass
+class DescentOptions:
+    """Of the descent by hitting sets."""
+
+    length: int = option(128, 0, HUGE, "longest instance on which this is done by default", 0)
+    clauses: int = option(150_000, 0, HUGE, "largest formula on which it is", 0)
+    rounds: int = option(160, 1, HUGE, "proposals for each label", 1)
+    conflicts: int = option(120_000, 1, HUGE, "conflicts of the search for them", 1)
+    propagations: int = option(50_000_000, 1, HUGE, "propagations of the calls that refute them: seven seconds", 1)
+    """n = 30 with 16 states and five symbols took 345 million, and nothing was gained."""
+    large: int = option(16, 0, HUGE, "with more positions fixed there are too many possible proposals", 0)
+
+
+DESCENT = DescentOptions()
+
+
+@dataclass
+class EnumerationOptions:
+    """Of what is found by enumeration, of words or of restrictions."""
+
+    trials: tuple[tuple[int, int, int], ...] = ((16, 400, 12), (256, 8_000, 6), (4096, 40_000, 3))
+    """Leaves of a tree, runs for the choice of its questions, and optimal restrictions for which it is tried: the
+    smallest first, since every leaf is a run of its own for the certificate and for the checker."""
+    restrictions: int = option(50_000_000, 0, HUGE, "restrictions that are gone through by default", 0)
+    words: int = option(2**16, 0, HUGE, "words that are", 0)
+    nodes: int = option(600_000_000, 0, HUGE, "nodes of all words that are: some seconds", 0)
+    many_words: int = option(2**19, 0, HUGE, "words that are where a search takes long, too", 0)
+    read: int = option(1_000_000_000, 0, HUGE, "nodes that the output reads on all of them: some 10^8 a second", 0)
+    table_restrictions: int = option(2_500_000, 0, HUGE, "restrictions of a table made by default, for c > 0", 0)
+    table_words: int = option(2**14, 0, HUGE, "words of such a table", 0)
+    kept: int = option(64, 1, HUGE, "optimal restrictions that are tried as they are", 1)
+    tries: int = option(400, 1, HUGE, "c > 0: restrictions of one size that the abstract run is asked to confirm", 1)
+    trees: int = option(20, 0, HUGE, "the same by a tree of cases", 0)
+    chunk: int = option(1 << 14, 1, HUGE, "words that are run together")
+    timed: int = option(1 << 9, 1, HUGE, "the same at first, where the clock is looked at behind them")
+    exact_tries: int = option(200, 1, HUGE, "optimal restrictions tried until one is confirmed as it is", 1)
+    table_tries: int = option(50, 1, HUGE, "the same for c > 0", 1)
+    wide_words: int = option(2**17, 0, HUGE, "words that are run one by one where maps are too wide for the formula", 0)
+    kept_entries: int = option(1 << 20, 0, HUGE, "tables of up to so many entries are kept for the recursion", 0)
+
+
+ENUMERATION = EnumerationOptions()

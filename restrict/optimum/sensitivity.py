@@ -29,14 +29,8 @@ from restrict.model.arguments import the_model, the_time
 from restrict.model.on_demand import OnDemandRun
 from restrict.model.program import Instance, Model
 from restrict.model.task import Target, position_of
+from restrict.optimum.options import OPTIONS
 from restrict.optimum.oracle import Cube, Oracle
-
-SAT_LENGTH = 400
-"""Beyond this length blocks are searched for without CNF."""
-SMALL = 5
-"""Blocks of up to this size are sought smallest first."""
-WIDTH, WORK = 3, 250_000
-"""Alternatives tried at a goal, and effort, of one goal-directed search."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +143,7 @@ def sensitivity(
     deadline = Deadline.after(the_time(time))
     flips = Flips(Looking(instance, position), word)
     found: Iterator[Cube] | None = None
-    if instance.n <= SAT_LENGTH:
+    if instance.n <= OPTIONS.block_length:
         with suppress(ResourceLimit):
             found = _by_sat(Oracle.of(instance, position, deadline=deadline), word, flips.label)
     exhausted = found is not None
@@ -181,11 +175,11 @@ def _by_sat(oracle: Oracle, word: Cube, label: str) -> Iterator[Cube]:
     if not oracle.inputs or len(oracle.other) == 1:
         return
     differ = [-oracle.code.token_lit(i, word[i]) for i in oracle.inputs]
-    count = ITotalizer(differ, ubound=min(SMALL, len(differ)), top_id=oracle.top)
+    count = ITotalizer(differ, ubound=min(OPTIONS.small, len(differ)), top_id=oracle.top)
     oracle.solver.append_formula(count.cnf.clauses)
     used: set[int] = set()
     size = 1
-    while size <= min(SMALL, len(differ) - 1):
+    while size <= min(OPTIONS.small, len(differ) - 1):
         found = oracle.find({i: word[i] for i in used}, other, [-count.rhs[size]])
         if found is None:
             size += 1
@@ -242,7 +236,7 @@ def force(
     state = ForcingState(instance)
     state.pinned.update({i: (a,) for i, a in pinned.items()})
     state.tokens = dict(state.pinned)
-    solver = Solver(state, rng, Manner((WIDTH,), 0.0, WORK), symbols=symbols)
+    solver = Solver(state, rng, Manner((OPTIONS.width,), 0.0, OPTIONS.block_work), symbols=symbols)
     if not solves(solver, goal, limit):
         return None
     return {i: v[0] for i, v in state.tokens.items() if i not in state.pinned}

@@ -22,16 +22,9 @@ from restrict.model.program import Head, Instance, mentions
 from restrict.model.rules import Formula, evaluate
 from restrict.model.shipped import Shipped
 from restrict.rows import plain_lists
+from restrict.rows.options import ROWS
 from restrict.rows.row import Row, asks_for_itself, pool, threads
 from restrict.rows.values import Values
-
-LEAST_SPREAD, LEAST_ROWS = 1 << 22, 64
-"""Pairs of positions from which rows are shared among other processes, and the fewest rows of a block."""
-MOST_PAIRS = 100_000_000
-"""Pairs kept for one head; beyond, the layer is not captured well enough to be collapsed."""
-BUFFER = 1 << 21
-SCORES = 1 << 29
-"""Scores from which a kernel returns, so that the deadline is looked at: a fraction of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,10 +178,10 @@ class Scoring:
     def spread(self, row_i: I64, row_u: I64) -> Parts:
         """The lists of all rows, in blocks where workers are lent (:mod:`restrict.base.blocks`)."""
         ship = Shipped(self.instance)
-        few = len(row_i) * self.instance.n < LEAST_SPREAD
+        few = len(row_i) * self.instance.n < ROWS.spread
         if few or width() == 1 or not ship.portable:
             return self.rows(row_i, row_u)
-        parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), LEAST_ROWS)]
+        parts = [(row_i[cut], row_u[cut]) for cut in cuts(len(row_i), ROWS.least_rows)]
         found, total = list[Parts](), 0
         for part in each(rows_block, (ship, self.head.name, self.keys, self.limit, self.deadline), parts):
             found.append((part[0].astype(np.int64), *part[1:]))
@@ -232,7 +225,7 @@ class Scoring:
         same, count = asks_for_itself(self.instance, self.head), len(seeds)
         rule = int(same), int(self.head.ties == "right"), self.limit, self.keys.scanned
         with instead_of(scan_rows) as may:
-            if may and count and count * int(self.keys.scanned.sizes.sum()) <= plain_lists.MOST_PAIRS:
+            if may and count and count * int(self.keys.scanned.sizes.sum()) <= ROWS.plain_pairs:
                 few = plain_lists.listed(*rows, *rule, self.deadline)
                 _refuse(few[0].shape[1])
                 return few
@@ -249,8 +242,8 @@ class Scoring:
     def chunks(self, rows: Hashed, rule: tuple[int, int, int, ScanKeys]) -> Iterator[Parts]:
         """What :meth:`hashed` does, by as many scores at once as a fraction of a second takes."""
         seeds, row_i, row_u, bounds = rows
-        start, total, size, count = 0, 0, BUFFER, len(seeds)
-        most = 1 + SCORES // max(1, int(self.keys.scanned.sizes.sum()))
+        start, total, size, count = 0, 0, ROWS.buffer, len(seeds)
+        most = 1 + ROWS.scores // max(1, int(self.keys.scanned.sizes.sum()))
         while start < count:
             self.deadline.check()
             rest = slice(start, start + most)
@@ -291,9 +284,9 @@ def hash_states(instance: Instance, head: Head, row_i: I64, row_u: I64) -> I64 |
 
 
 def _refuse(total: int) -> None:
-    if total > MOST_PAIRS:
+    if total > ROWS.pairs:
         raise ResourceLimit(
-            f"the candidate lists of one head hold more than {MOST_PAIRS} pairs: fix more inputs (a smaller `free`), "
+            f"the candidate lists of one head hold more than {ROWS.pairs} pairs: fix more inputs (a smaller `free`), "
             "or take a smaller n"
         )
 

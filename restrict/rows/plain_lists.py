@@ -9,11 +9,8 @@ from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import Deadline
 from restrict.kernels.machine import HALF, hashed, scores_after
 from restrict.kernels.scan_lists import ScanKeys
+from restrict.rows.options import ROWS
 
-MOST_PAIRS = 1 << 24
-"""So many pairs take about half a second, a quarter of what compilation takes."""
-BLOCK = 1 << 15
-"""Pairs that are scored at a time: what is made of them stays in the cache, and is made where the last block was."""
 NONE = np.int64(-1)
 """The score of a pair that a row does not have."""
 
@@ -58,7 +55,7 @@ def pairs_of_row(
     j, w, begin = j[begin[0] : begin[-1]], w[begin[0] : begin[-1]], begin - begin[0]
     states = hashed(np.arange(low, high) ^ seed)
     s, inside = np.empty(len(w), np.int64), own_w >= 0 and low <= own_j < high
-    for block in (slice(at, at + BLOCK) for at in range(0, len(w), BLOCK)):
+    for block in (slice(at, at + ROWS.plain_block) for at in range(0, len(w), ROWS.plain_block)):
         s[block] = scores_after(states[j[block] - low], w[block])
     if inside:  # the first pair of the own position stands for its only one
         mine, after, w = int(begin[own_j - low]), int(begin[own_j - low + 1]), w.copy()

@@ -12,6 +12,7 @@ import numpy as np
 
 from restrict.base.arrays import I64, MIN64, offsets, take_rows
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import Fact
 from restrict.kernels import scan
 from restrict.kernels.machine import BLOCK, hashed_scores
 from restrict.kernels.plain import instead_of
@@ -21,22 +22,12 @@ from restrict.model.expr import Expr
 from restrict.model.program import Head, Instance
 from restrict.model.rules import evaluate, registers, run_code
 from restrict.rows import plain_lists
-from restrict.rows.values import PART, Values
+from restrict.rows.options import ROWS
+from restrict.rows.values import Values
 
-MAX_PAIRS = 2**40
+MAX_PAIRS: Fact[int] = 2**40
 """A row of more pairs than this is refused."""
-LONG_ROW = 2**18
-"""Pairs from which a row is shared among threads."""
-SHORT_ROW, NUMPY_PAIRS = 2**13, 2**20
-"""Pairs of all positions up to which numpy scans a hashed row sooner than the kernel, whose call has many arguments (at
-3200 pairs in 0.15 to 0.2 ms for 0.3 to 0.6); and pairs of a row up to which it may do so until that has taken as long
-as to compile the kernel."""
-FEW_LESS, PAIRS_A_PART = 16, 2**21
-"""A long row is cut around so many positions with less than the domain, or one for so many pairs."""
 PROCESSORS = os.cpu_count() or 1
-WIDE_KEY, MOST_KNOWN = 64, 256
-"""In a long row, or with at least ``WIDE_KEY`` key values, the floor of the restricted positions is computed first,
-from at most ``MOST_KNOWN`` of them."""
 
 
 FLOOR = slice(scan.HAVE_FLOOR, scan.FLOOR_J + 1)
@@ -124,10 +115,10 @@ class Row:
                 f"a row of {self.stop - self.first} positions and {keys.domain} key values is too long; examine the key"
             )
         if self.seed is not None:
-            if max(self.instance.n * keys.domain, len(keys.flat)) <= SHORT_ROW:
+            if max(self.instance.n * keys.domain, len(keys.flat)) <= ROWS.short_row:
                 return self._plainly(self.seed, keys, count, 0, self.instance.n), False
             with instead_of(scan_row) as may:
-                if may and total <= NUMPY_PAIRS:
+                if may and total <= ROWS.numpy_pairs:
                     return self._plainly(self.seed, keys, count, self.first, max(self.first, self.stop)), False
             want = count + int(4 * count**0.5) + 8
             if not count and (known := self.known_floor(keys, total)):
@@ -147,15 +138,15 @@ class Row:
         return self._above(_joined([block for block, _ in found]), [floor for _, floor in found])
 
     def _cuts(self, keys: Values) -> list[int]:
-        """Where the parts of a hashed row begin, and its end: at multiples of ``PART``, evenly for the threads, and
+        """Where the parts of a hashed row begin, and its end: at multiples of ``part``, evenly for the threads, and
         around few positions that have less than the domain, so that no other part is written out for them."""
         total = (self.stop - self.first) * keys.domain
-        cuts = {self.first, self.stop, *range(self.first + PART & -PART, self.stop, PART)}
-        if total >= LONG_ROW:
+        cuts = {self.first, self.stop, *range(self.first + ROWS.part & -ROWS.part, self.stop, ROWS.part)}
+        if total >= ROWS.long_row:
             parts = threads()
             cuts.update(self.first + (self.stop - self.first) * p // parts for p in range(parts))
             less = keys.less(self.first, self.stop)
-            if len(less) <= max(FEW_LESS, total // PAIRS_A_PART):
+            if len(less) <= max(ROWS.few_less, total // ROWS.pairs_a_part):
                 cuts.update(cut for j in less.tolist() for cut in (j, j + 1))
         return sorted(cuts)
 
@@ -168,9 +159,9 @@ class Row:
 
     def _scan(self, seed: int, keys: Values, goal: Wanted, part: tuple[int, int]) -> tuple[I64, Floor | None]:
         """The pairs of some positions, with score and position of their floor where they reach it. Positions are
-        counted from a multiple of ``PART``, which the hash takes into its seed: it begins with ``seed ^ j``."""
+        counted from a multiple of ``part``, which the hash takes into its seed: it begins with ``seed ^ j``."""
         (first, stop), (own_j, own_w) = part, self.own
-        base = first & -PART
+        base = first & -ROWS.part
         span = Span(first - base, stop - base, own_j - base, own_w, self.right)
         room = np.empty((3, 4 * FEW + 2 * goal.limit + keys.domain), np.int64)
         with np.errstate(over="ignore"):
@@ -190,10 +181,10 @@ class Row:
         threads. The parts are independent: a pair that survives the whole row survives its part, so merging them and
         compacting once more gives the same pairs for any number of threads. Scores below ``least`` are ignored."""
         total = (self.stop - self.first) * keys.domain
-        parts = threads() if total >= LONG_ROW else 1
+        parts = threads() if total >= ROWS.long_row else 1
         cuts = [self.first + (self.stop - self.first) * p // parts for p in range(parts + 1)]
-        floor_first = count is None and (keys.domain >= WIDE_KEY or total >= LONG_ROW)
-        known = self.known_floor(keys, MOST_KNOWN) if floor_first else None
+        floor_first = count is None and (keys.domain >= ROWS.wide_key or total >= ROWS.long_row)
+        known = self.known_floor(keys, ROWS.known) if floor_first else None
         each = pool().map if parts > 1 else map
         results = list(each(lambda part: self._part(keys, count, part, least, known), pairwise(cuts)))
         blocks, floors, dropped = map(list, zip(*results, strict=True))

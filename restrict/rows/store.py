@@ -11,18 +11,12 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.model.program import Head, Instance, mentions
+from restrict.rows.options import ROWS
 from restrict.rows.row import Row
 from restrict.rows.values import Values, unrestricted
 
 Pair = tuple[int, int]
 """A position and a key value."""
-FIRST_PAIRS, MORE_PAIRS, COSTLY = 48, 512, 2**22
-"""How many pairs of a row are listed at first; ``MORE_PAIRS`` where the row has at least ``COSTLY`` scores."""
-FIRST_PLACES = 256
-"""Places of a list that are looked at first, four times as many in each next step."""
-VAST, VAST_PAIRS = 2**33, 4096
-"""A row of at least ``VAST`` scores takes seconds, and listing more of its pairs is a new scan: so ``VAST_PAIRS`` are
-listed at first."""
 
 
 class RowList:
@@ -44,7 +38,7 @@ class RowList:
     def extend(self) -> int:
         """Find more pairs; returns how many scores were computed."""
         scores = (self.row.stop - self.row.first) * self.keys.domain
-        start = FIRST_PAIRS if scores < COSTLY else MORE_PAIRS if scores < VAST else VAST_PAIRS
+        start = ROWS.first_pairs if scores < ROWS.costly else ROWS.more_pairs if scores < ROWS.vast else ROWS.vast_pairs
         count = 8 * len(self.pairs) or start
         j, w, self.complete = self.row.best(self.keys, count)
         self.pairs = list(zip(j.tolist(), w.tolist(), strict=True))
@@ -95,7 +89,7 @@ class RowIndex:
     def values_above(self, floor: int, low: int, high: int, apart: Sequence[int]) -> set[int]:
         """The key values down to place ``floor`` at visible positions that are not among ``apart``."""
         found: set[int] = set()
-        start, step = 0, FIRST_PLACES
+        start, step = 0, ROWS.first_places
         while start <= floor and len(found) < self.different:
             stop = min(start + step, floor + 1)
             j = self.j[start:stop]

@@ -12,11 +12,7 @@ import numpy as np
 from restrict.base.arrays import I64, offsets, take_rows
 from restrict.kernels.scan_lists import ScanKeys
 from restrict.model.program import Instance
-
-KEPT = 2**21
-"""The most positions of all spans that are kept for scans, two numbers each."""
-PART = 2**20
-"""Positions of a hashed row that are scanned at a time: from a multiple of ``PART`` on, or fewer of them."""
+from restrict.rows.options import ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +55,7 @@ class Values:
         """The values at the positions ``first .. stop - 1``, counted from ``base`` on, as a scan takes them. Spans of
         nothing but the whole domain are views of one array. The last others are kept, since many rows share them: to
         write them out takes as long as half of a scan of 26 key values."""
-        if stop - base <= PART and self.domain > 1 and not len(self.less(first, stop)):
+        if stop - base <= ROWS.part and self.domain > 1 and not len(self.less(first, stop)):
             plain, sizes = _whole(self.domain, (stop - base - 1).bit_length())
             return ScanKeys(
                 self.domain, plain[first - base : stop - base], *NO_PAIRS, sizes[: stop - first], first - base
@@ -78,7 +74,7 @@ class Values:
     def _kept(self, first: int, stop: int) -> ScanKeys:
         found = self._scans.get((first, stop))
         if found is None:
-            if sum(b - a for a, b in list(self._scans)) + stop - first > KEPT:
+            if sum(b - a for a, b in list(self._scans)) + stop - first > ROWS.kept:
                 self._scans.clear()
             found = self._scans[first, stop] = self._scan(first, stop)
         return found

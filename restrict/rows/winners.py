@@ -10,11 +10,9 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.model.alike import Kinds, kinds_of
 from restrict.model.program import Head, Instance
+from restrict.rows.options import ROWS
 from restrict.rows.row import Row
 from restrict.rows.values import Values
-
-LONG_SCAN = 2**22
-"""Scores of a row from which kinds are looked for: to scan it takes about a millisecond or more."""
 
 
 def winners(instance: Instance, head: Head, i: int, u: int, keys: Values) -> tuple[I64, I64]:
@@ -23,7 +21,7 @@ def winners(instance: Instance, head: Head, i: int, u: int, keys: Values) -> tup
     of the query, 0..n - 1; ``keys``: V of the key at all positions; :data:`restrict.rows.values.CONSTANT` where the
     score mentions no key. Gives two int64 arrays, each ascending and without repetition."""
     row = Row(instance, head, i, u)
-    long = (row.stop - row.first) * keys.domain >= LONG_SCAN and row.seed is None
+    long = (row.stop - row.first) * keys.domain >= ROWS.long_scan and row.seed is None
     kinds = kinds_of(instance.model) if long else None
     if kinds is None or instance.key(head) not in kinds.carriers:
         j, w = row.candidates(keys)

@@ -22,6 +22,7 @@ from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit, UsageError
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, words_of
+from restrict.depth_reduction.options import THEOREM
 from restrict.kernels import collapse, input_sets
 from restrict.model.expr import bind
 from restrict.model.program import Head, Instance, Map, mentions, rule_of
@@ -31,8 +32,6 @@ from restrict.rows.values import Values
 
 NO_SETS = input_sets.SetRows(np.zeros(1, np.int64), np.empty(0, np.int64))
 """What stands for the sets of no variable."""
-MOST_POINTS = 1 << 24
-"""A map is tabulated at all positions at once up to this many points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,12 +181,12 @@ def argument_arrays(n: int, args: Sequence[Values]) -> tuple[I64, I64, I64, I64]
 
 def full_table(instance: Instance, variable: Map) -> I64 | None:
     """The map on the product of its arguments' domains: int64, (n, points), or (1, points) where the position is not
-    mentioned; ``None`` for a Python function and beyond :data:`MOST_POINTS` points."""
+    mentioned; ``None`` for a Python function and beyond ``THEOREM.points`` points."""
     sizes = [instance.domains[a] for a in variable.args]
     rows = instance.n if "i" in mentions(variable) else 1
     points = math.prod(sizes)
     rule = rule_of(variable)
-    if isinstance(rule, Callback) or points * rows > MOST_POINTS:
+    if isinstance(rule, Callback) or points * rows > THEOREM.points:
         return None
     grid = np.indices((rows, *sizes)).reshape(len(sizes) + 1, -1)
     expr = bind(expression(rule), n=instance.n)

@@ -17,6 +17,7 @@ import numpy as np
 from restrict.base.arrays import FREE_INPUT, I64
 from restrict.base.deadline import NEVER, Deadline
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.options import Fact
 from restrict.depth_reduction.c_transformer.activations import (
     Activation,
     Attended,
@@ -38,7 +39,7 @@ from restrict.model.variables import depths, references
 from restrict.rows.lists import Lists, candidate_lists, completed
 from restrict.rows.values import Values
 
-MOST_POSITIONS = 250_000
+MOST_POSITIONS: Fact[int] = 250_000
 """The scans of all rows take n^2 scores for each head and query value: half a minute at n = 100 000."""
 
 

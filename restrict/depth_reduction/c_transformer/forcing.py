@@ -19,17 +19,10 @@ from restrict.depth_reduction.c_transformer.activations import (
     full_table,
 )
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
+from restrict.depth_reduction.options import THEOREM
 from restrict.kernels import forcing
 from restrict.kernels.collapse import SetArrays
 from restrict.rows.lists import Lists
-
-LONGEST = 12
-"""The most literals of a cube."""
-DEPTH = 10
-"""The most pairs of a list that a cube may exclude."""
-WIDEST, FEW_ARGS, MOST_ARGS = 64, 4, 16
-"""No cube is looked for where a domain has more than ``WIDEST`` values. All boxes of a map are tried up to ``FEW_ARGS``
-arguments, and none beyond ``MOST_ARGS``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +98,12 @@ def _primes(source: Truth, i: int, value: int, symbols: int, fixed: I64) -> Iter
 
 def _empty(n: int, domain: int) -> ValueCubes:
     """No cubes yet."""
-    return ValueCubes(np.zeros((n, domain, LONGEST), np.int32), np.full((n, domain), -1, np.int64))
+    return ValueCubes(np.zeros((n, domain, THEOREM.cube), np.int32), np.full((n, domain), -1, np.int64))
 
 
 def _cubes(t: CTransformer, activation: Activation, found: dict[str, ValueCubes]) -> ValueCubes:
     values, source = activation.values, activation.source
-    if values.domain > WIDEST:
+    if values.domain > THEOREM.widest:
         return _empty(t.n, 0)  # variables that read it find no cube through it
     cubes = _empty(t.n, values.domain)
     if isinstance(source, Truth):
@@ -140,7 +133,7 @@ def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: ValueC
     for i in np.flatnonzero((activation.sizes > 1) & ~single):
         for v in activation.possible(int(i)):
             best = min(_primes(source, int(i), v, s, t.fixed), key=len, default=None)
-            if best is not None and len(best) <= LONGEST:
+            if best is not None and len(best) <= THEOREM.cube:
                 cubes.length[i, v] = len(best)
                 cubes.literal[i, v, : len(best)] = [x * s + symbol for x, symbol in best]
 
@@ -148,17 +141,17 @@ def _truth(t: CTransformer, activation: Activation, source: Truth, cubes: ValueC
 def _map(t: CTransformer, source: Mapped, found: dict[str, ValueCubes], cubes: ValueCubes) -> None:
     args, table = source.variable.args, full_table(t.instance, source.variable)
     wide = any(found[a].length.shape[1] != t.base[a].values.domain for a in args)
-    if table is None or wide or not 0 < len(args) <= MOST_ARGS:
+    if table is None or wide or not 0 < len(args) <= THEOREM.most_args:
         return
     sizes = [t.base[a].values.domain for a in args]
     widest = max(sizes)
-    arg_cubes = np.zeros((len(args), t.n, widest, LONGEST), np.int32)
+    arg_cubes = np.zeros((len(args), t.n, widest, THEOREM.cube), np.int32)
     arg_length = np.full((len(args), t.n, widest), -1, np.int64)
     for p, a in enumerate(args):
         arg_cubes[p, :, : sizes[p]], arg_length[p, :, : sizes[p]] = found[a].literal, found[a].length
     points = argument_arrays(t.n, [t.base[a].values for a in args])
     arrays = forcing.MapArrays(table, *points, len(t.symbols), arg_cubes, arg_length)
-    search = forcing.map_cubes if len(args) <= FEW_ARGS else forcing.wide_map_cubes
+    search = forcing.map_cubes if len(args) <= THEOREM.few_args else forcing.wide_map_cubes
     search(arrays, cubes.arrays)
 
 
@@ -171,6 +164,6 @@ def _head(
     head = forcing.HeadArrays(
         lists.arrays, int(source.head.value == source.key), int(source.head.value == source.query),
         len(t.symbols), SetArrays(keys.ptr, keys.flat), key.arrays, found[source.head.value].arrays, query.arrays,
-        DEPTH,
+        THEOREM.excluded,
     )  # fmt: skip
     forcing.head_cubes(head, SetArrays(activation.values.ptr, activation.values.flat), cubes.arrays)

@@ -9,12 +9,12 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import Fact
+from restrict.depth_reduction.options import THEOREM
 from restrict.kernels import input_sets
 
-MOST_BYTES = 1280 << 20
+MOST_BYTES: Fact[int] = 1280 << 20
 """What the sets of one variable may take: a row of bits for each of 100 000 positions takes 1192 MiB."""
-BUFFER = 1 << 20
-"""Words that a kernel fills at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class InputSets:
         ``out``, ends to ``ends[i]``; it returns the first for which there is no room. ``bits``: an empty row."""
         words = words_of(n)
         bits, ends, start, total = np.zeros(words, np.int64), np.zeros(n, np.int64), 0, 0
-        out, parts = np.empty(min(n * words, max(words, BUFFER)), np.int64), list[tuple[int, I64]]()
+        out, parts = np.empty(min(n * words, max(words, THEOREM.buffer)), np.int64), list[tuple[int, I64]]()
         while start < n:
             start = fill(start, bits, out, ends)
             parts.append((start, out[: ends[start - 1]].copy()))

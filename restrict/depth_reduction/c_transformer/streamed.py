@@ -18,6 +18,7 @@ from restrict.base.arrays import I64, offsets, take_rows
 from restrict.base.deadline import NEVER, Deadline
 from restrict.depth_reduction.c_transformer.activations import NO_SETS, Activation, Attended, inputs_given, values_read
 from restrict.depth_reduction.c_transformer.input_sets import InputSets, unpacked, words_of
+from restrict.depth_reduction.options import THEOREM
 from restrict.kernels.collapse import SetArrays
 from restrict.kernels.collapse_stream import Collapsed, DependSets, HeadRules, StreamRows, stream_positions
 from restrict.kernels.input_sets import put
@@ -26,25 +27,18 @@ from restrict.rows.lists import RowsOfHead, hash_states, rows_of
 from restrict.rows.row import Row, pool, threads
 from restrict.rows.values import Values
 
-PART = 16
-"""Positions that a thread takes at a time."""
-KEPT = 10_000_000
-"""Pairs that the lists of one head may hold to be kept."""
-PILOTS = 32
-"""Rows that are scanned to estimate how many pairs all of them hold."""
-
 
 def keeps_lists(instance: Instance, head: Head, base: Mapping[str, Activation]) -> bool:
-    """Whether a head's complete lists are few enough to be kept, estimated from at most :data:`PILOTS` rows."""
+    """Whether a head's complete lists are few enough to be kept, estimated from at most ``THEOREM.pilots`` rows."""
     queries, keys = values_read(instance, head, base)
     rows = rows_of(instance, head, queries)
     count = len(np.unique(rows.row_u)) if rows.shared else len(rows.row_u)
-    if not count or count * len(keys.flat) <= KEPT:
+    if not count or count * len(keys.flat) <= THEOREM.kept:
         return True
     few = keys.sparse()
-    chosen, row_i = np.linspace(0, len(rows.row_u) - 1, PILOTS).astype(np.int64), rows.row_i
+    chosen, row_i = np.linspace(0, len(rows.row_u) - 1, THEOREM.pilots).astype(np.int64), rows.row_i
     found = [Row(instance, head, int(row_i[r]), int(rows.row_u[r])).candidates(few)[0] for r in chosen]
-    return count * sum(map(len, found)) / PILOTS <= KEPT
+    return count * sum(map(len, found)) / THEOREM.pilots <= THEOREM.kept
 
 
 def streamed_activation(
@@ -86,11 +80,11 @@ def _by_kernel(
 ) -> InputSets:  # fmt: skip
     """D by hashed scores; positions are shared among threads, and the result does not depend on their number."""
     arrays = StreamRows(rows.low, rows.high, rows.row_ptr, rows.row_u, seeds)
-    cuts = list(pairwise([*range(0, len(rows.low), PART), len(rows.low)]))
+    cuts = list(pairwise([*range(0, len(rows.low), THEOREM.part), len(rows.low)]))
     parts, ends, found = iter(cuts), np.zeros(len(rows.low), np.int64), dict[int, I64]()
 
     def run(_: int) -> None:
-        depends = np.empty(PART * len(sets.every), np.int64)
+        depends = np.empty(THEOREM.part * len(sets.every), np.int64)
         with np.errstate(over="ignore"):
             for first, stop in parts:
                 deadline.check()

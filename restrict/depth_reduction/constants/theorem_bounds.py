@@ -21,6 +21,7 @@ from operator import index
 from typing import SupportsIndex
 
 from restrict.base.errors import UsageError
+from restrict.base.options import Fact
 from restrict.depth_reduction.constants.inequalities import (
     Choices,
     LayerBounds,
@@ -31,19 +32,18 @@ from restrict.depth_reduction.constants.inequalities import (
     rounds,
 )
 from restrict.depth_reduction.constants.tower import Tower, ln, of, power, short
+from restrict.depth_reduction.options import THEOREM
 
-MAX_LAYERS = 64
-MAX_SIZE = 10**9
+MAX_LAYERS: Fact[int] = 64
+MAX_SIZE: Fact[int] = 10**9
 SMALLEST = Fraction(1, 10**9)
 """``C`` must be this far from 0 and from 1."""
 
-PLACES = 10**24
+PLACES: Fact[int] = 10**24
 """Denominator of the shares ``C`` between layers."""
 
 B_BEST = Fraction(1, 1000)
-N0_WEIGHT = 1e-3
-"""Halving ``n0`` counts as this part of halving ``k``; otherwise ``delta`` would shrink without a gain."""
-FLOAT_C = 10**100
+FLOAT_C: Fact[int] = 10**100
 """Beyond this ``c`` the parameters are constants: they make no difference that a float can show."""
 TINY = Fraction(1, 2**20)
 
@@ -163,7 +163,7 @@ def _estimate(task: _LayerTask, eta1: Fraction, eta2: Fraction, delta: Fraction)
         k, old = max(math.log2(weight) + overlap + chance, max(share / 2, r - math.log2(heads)) if paper else 0), k
         if abs(k - old) < 1e-9:
             break
-    return k + N0_WEIGHT * math.log2(1 / rate)
+    return k + THEOREM.n0_weight * math.log2(1 / rate)
 
 
 def _descend(cost: Callable[[list[float]], float], start: list[float], box: list[tuple[float, float]]) -> list[float]:

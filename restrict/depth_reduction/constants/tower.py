@@ -18,12 +18,14 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import total_ordering
 
-LIMIT = 2**16
-BITS = 64
+from restrict.base.options import Fact
+
+LIMIT: Fact[int] = 2**16
+BITS: Fact[int] = 64
 LN2 = Fraction(6931471805599453095, 10**19)
 """An upper bound of ln 2 = 0.69314718055994530941..."""
 
-LONGEST = 12
+LONGEST: Fact[int] = 12
 """A tower with more twos than this is printed with its height in words."""
 
 

@@ -8,7 +8,7 @@ The theorem's formulas for k, eta and the split of C are for the worst model and
   smaller k are prefixes. A pair whose ranking ends before the k-th selection is captured at no cost, so some k up to n
   always works; where n <= c k the lemma's bound is trivial;
 - **the split of C**: the share of the inputs left that each layer below the last one may use, by running all layers
-  with each of :data:`FIRST_SHARES` at a shorter length.
+  with each of ``THEOREM.first_shares`` at a shorter length.
 
 The lemma's guarantees are recorded beside what was measured; nothing rests on them, since the certificate is made from
 a fresh collapse (Theorem A).
@@ -29,6 +29,7 @@ from restrict.depth_reduction.lemma.lemma4 import Reduction, Uncaptured, reduced
 from restrict.depth_reduction.lemma.selection import Ranking, Selection, ranked
 from restrict.depth_reduction.lemma.stage1 import Stage1Record, degrees, stage1
 from restrict.depth_reduction.lemma.stage3 import Effort, Setting, cover_problem
+from restrict.depth_reduction.options import THEOREM
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 
@@ -36,15 +37,8 @@ ETAS = tuple(Fraction(x, 100) for x in (45, 35, 25, 15, 10, 5, 2, 1))
 """Shares that Stage 1 may use up, tried from the largest on."""
 DELTA = Fraction(1, 10)
 """The tolerance of the event X0."""
-FIRST_SHARES = (0.8, 0.65, 0.5, 0.35, 0.2)
-"""Shares of the inputs left that a layer below the last one may use, tried until one is worse than the one before: the
-smaller they are, the more inputs a layer keeps and the more the next one costs."""
 EFFORT = Effort(attempts=1, redraws=1, rounds=20)
 """More effort is slower and gains little: what one redraw for each pair does not settle, the covering solver does."""
-CLOSER = 0.94
-"""Local search is asked for a smaller k by this factor, as long as it succeeds."""
-ROUGHLY = 8
-"""While the split is measured, k is found to one part in this many, and not improved by local search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +95,7 @@ def _split(task: Task, start: CTransformer, budget: int, seed: int) -> tuple[flo
     layers = start.layers
     if layers <= 1:
         return (1.0,) * layers
-    candidates = [(*(first for _ in range(layers - 1)), 1.0) for first in FIRST_SHARES]
+    candidates = [(*(first for _ in range(layers - 1)), 1.0) for first in THEOREM.first_shares]
     best = least(task, split_run, budget, candidates, "split", seed=seed, falling=True)
     return candidates[0] if best is None else best[0]
 
@@ -168,7 +162,7 @@ def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, 
         if high == t.n:
             return high
         low, high, below = high, min(t.n, 2 * high), needed
-    while high - low > max(1, high // (ROUGHLY if rough else 30)):
+    while high - low > max(1, high // (THEOREM.roughly if rough else 30)):
         step = max(1, (high - low) // 8)
         middle = min(max(_likely_k(low, below, high, needed, budget), low + step), high - step)
         task.tell(f"k = {middle}")
@@ -177,7 +171,7 @@ def _least_k(task: Task, t: CTransformer, ranks: Ranks, budget: int, seed: int, 
             low, below = middle, found
         else:
             high, needed = middle, found
-    while not rough and (closer := math.floor(CLOSER * high)) >= 1 and not task.deadline.passed:
+    while not rough and (closer := math.floor(THEOREM.closer * high)) >= 1 and not task.deadline.passed:
         task.tell(f"k = {closer}")
         chosen = ranks.at_most(t, closer)[1]
         problem, _ = cover_problem(t, chosen)

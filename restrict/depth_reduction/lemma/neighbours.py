@@ -8,19 +8,19 @@ import numpy as np
 
 from restrict.base.arrays import I64, distinct, offsets, take_rows
 from restrict.base.errors import UsageError
+from restrict.base.options import Fact
 from restrict.cover.local_lemma import sharing_graph
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.lemma.selection import Selection, reads, selection
+from restrict.depth_reduction.options import THEOREM
 from restrict.kernels.cover_bounds import neighbour_sums
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-MOST_POSITIONS = 2000
+MOST_POSITIONS: Fact[int] = 2000
 """The neighbour graph is built for at most this many positions."""
-MOST_MEETINGS = 100_000_000
-"""Neighbours are counted where at most this many (head, input, head) have to be looked at."""
 
 
 class Meetings:
@@ -82,8 +82,8 @@ def neighbours(t: CTransformer, chosen: Selection) -> dict[tuple[int, int], int]
 
 
 def most_neighbours(t: CTransformer, chosen: Selection) -> int | None:
-    """The most k-neighbours of an uncaptured head; ``None`` for more than :data:`MOST_MEETINGS` meetings."""
-    _, degree, counted = _degrees(t, chosen, MOST_MEETINGS)
+    """The most k-neighbours of an uncaptured head; ``None`` for more than ``THEOREM.meetings`` meetings."""
+    _, degree, counted = _degrees(t, chosen, THEOREM.meetings)
     return int(degree.max(initial=0)) if counted else None
 
 

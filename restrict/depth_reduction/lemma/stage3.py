@@ -14,9 +14,9 @@ import numpy as np
 
 from restrict.base.arrays import FREE_INPUT, I64, numbered, offsets, take_rows
 from restrict.base.errors import UsageError
-from restrict.cover import decimate
 from restrict.cover.local_lemma import LocalLemma, local_lemma
-from restrict.cover.moser_tardos import PER_PAIR, moser_tardos
+from restrict.cover.moser_tardos import moser_tardos
+from restrict.cover.options import COVER
 from restrict.cover.problem import CoverProblem
 from restrict.cover.solution import CoverSolution, solution_of
 from restrict.cover.solve import SolverName, solve
@@ -25,11 +25,9 @@ from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import forcing_cubes, value_cubes
 from restrict.depth_reduction.lemma.parameters import check_parameters
 from restrict.depth_reduction.lemma.selection import Selection, selection
+from restrict.depth_reduction.options import THEOREM
 from restrict.model.arguments import as_written
 from restrict.model.restriction import Restriction
-
-LEMMA_PAIRS = 5_000
-"""The local lemma is checked on instances of at most this many uncaptured pairs (each round visits all neighbours)."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,8 @@ class Effort:
     all); ``rounds`` of the decimation before the local search."""
 
     attempts: int = 4
-    redraws: int = PER_PAIR
-    rounds: int = decimate.ROUNDS
+    redraws: int = COVER.per_pair
+    rounds: int = COVER.rounds
 
 
 LEAST_SHARE = Fraction(1, 1000)
@@ -230,7 +228,7 @@ def settled(t: CTransformer, chosen: Selection, budget: int, setting: Setting) -
     is out of time; ``NotEstablished``: the proof that a budget is impossible does not check."""
     problem, exact = cover_problem(t, chosen)
     q, delta, method = setting.share(budget, t.restriction.free), setting.delta, setting.method
-    lemma = local_lemma(problem, float(q), float(delta)) if problem.pairs <= LEMMA_PAIRS else None
+    lemma = local_lemma(problem, float(q), float(delta)) if problem.pairs <= THEOREM.lemma_pairs else None
     solution, resamplings, most, over = _resampled(problem, setting, q, budget)
     if solution is None or (solution.status != "captured" and method == "auto"):
         other = method if method not in ("auto", "resample") else "auto"

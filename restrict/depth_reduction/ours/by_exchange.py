@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
-from restrict.depth_reduction.candidates import MEASURE_AT, SEARCHING, least, shortened
+from restrict.depth_reduction.candidates import least, shortened
+from restrict.depth_reduction.options import EXCHANGE, THEOREM
 from restrict.depth_reduction.ours.capture import LayerObjective, capture
 from restrict.model.task import Task
-
-DEFAULT = 5
-"""The number of the candidate that is taken without measuring, where n is large and no shorter length is defined."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def by_exchange(task: Task, start: CTransformer, schedule: LayerSchedule, budget
     for layer, (share, objective) in enumerate(zip(schedule.shares, schedule.objectives, strict=True), 1):
         task.tell(f"layer {layer}")
         t = stages[-1]
-        part = task.until(task.deadline.share(SEARCHING / (len(schedule.shares) + 1 - layer)))
+        part = task.until(task.deadline.share(THEOREM.searching / (len(schedule.shares) + 1 - layer)))
         found = capture(part, t, round(share * left), objective, seed=seed, power=schedule.power)
         spent.append(len(found.restriction.fixed) - len(t.restriction.fixed))
         left -= spent[-1]
@@ -93,6 +91,9 @@ def choose_schedule(task: Task, budget: int) -> tuple[LayerSchedule, Exchanged |
     candidates = list(schedules(CTransformer.of_model(short).layers))
     if len(candidates) == 1:
         return candidates[0], None
-    if short.n > 2 * MEASURE_AT:  # measuring would cost more than it gains
-        return candidates[DEFAULT], None
-    return least(task, by_exchange, budget, candidates, "schedule", seed=task.seed) or (candidates[DEFAULT], None)
+    if short.n > 2 * THEOREM.measure_at:  # measuring would cost more than it gains
+        return candidates[EXCHANGE.schedule], None
+    return least(task, by_exchange, budget, candidates, "schedule", seed=task.seed) or (
+        candidates[EXCHANGE.schedule],
+        None,
+    )

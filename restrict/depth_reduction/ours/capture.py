@@ -11,8 +11,10 @@ import numpy as np
 
 from restrict.base.arrays import I64, offsets
 from restrict.base.deadline import Deadline
+from restrict.base.options import Fact
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.forcing import ValueCubes, forcing_cubes
+from restrict.depth_reduction.options import EXCHANGE
 from restrict.depth_reduction.ours.exchange import ExchangeSearch, LiteralLists
 from restrict.kernels import force_keys
 from restrict.model.restriction import Restriction
@@ -20,22 +22,8 @@ from restrict.model.task import Task
 from restrict.rows.lists import Lists, candidate_lists
 from restrict.rows.values import Values
 
-LONGEST_LIST, MOST_PAIRS, LENGTHS = 512, 24_000_000, 1.3
-"""The most pairs of a row, and of a layer, that the search looks at. A row needs so many times the logarithm of the
-number of rows times the pairs that it keeps on average if the inputs are set at random; half of that makes c twice as
-large on some programs whose keys take several inputs."""
-ENOUGH, MOST_HELD = 160, 64_000_000
-"""Where n is large a row has so many pairs nevertheless, while the layer has at most ``MOST_HELD``: shorter lists do
-not show how long those of the worst positions are."""
-MOST_WALKS = 60_000_000
-"""Where one exchange for every input that is set would walk over more pairs than this, by an estimate, there is none: a
-sample of the rows is captured instead."""
-ROWS_AT_ONCE = 2**21
-"""Rows that the forcing of keys looks at between two looks at the deadline: a fraction of a second."""
-SHORT_UNIT = 2**20
+SHORT_UNIT: Fact[int] = 2**20
 """Of the objective of :class:`LayerObjective`, which is an integer."""
-SAMPLE_PAIRS, SAMPLE_SCORES, SHORTEST = 2_000_000, 1_000_000_000, 16
-"""The most pairs and scores of that sample, and the most pairs of each of its rows."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +64,9 @@ def capture(
     cubes = forcing_cubes(t)
     rows = len(t.heads) * t.n * widest_query(t)
     length = len(t.symbols) * t.restriction.free / budget
-    most = max(MOST_PAIRS // rows, min(ENOUGH, MOST_HELD // rows))
-    limit = int(max(SHORTEST, min(LENGTHS * np.log(rows + 2) * length, LONGEST_LIST, most)))
-    long = budget * rows * min(length, limit) ** 2 > MOST_WALKS * t.n  # one changes rows * length / n rows
+    most = max(EXCHANGE.pairs // rows, min(EXCHANGE.enough, EXCHANGE.held // rows))
+    limit = int(max(EXCHANGE.shortest, min(EXCHANGE.lengths * np.log(rows + 2) * length, EXCHANGE.longest_list, most)))
+    long = budget * rows * min(length, limit) ** 2 > EXCHANGE.walks * t.n  # one changes rows * length / n rows
     task.tell("capturing")
     lists = sampled_lists(t, np.random.default_rng(seed)) if long else [t.lists(head, limit) for head in t.heads]
     known = {} if long else {head.name: found for head, found in zip(t.heads, lists, strict=True)}
@@ -89,18 +77,25 @@ def capture(
 
 
 def sampled_lists(t: CTransformer, rng: np.random.Generator) -> list[Lists]:
-    """The first pairs of a random sample of the rows of every head of layer 1. Gives Lists of at most :data:`SHORTEST`
-    pairs, of so few rows that they are quickly made."""
+    """The first pairs of a random sample of the rows of every head of layer 1. Gives Lists of at most
+    ``EXCHANGE.shortest`` pairs, of so few rows that they are quickly made."""
     out = []
     for head in t.heads:
         query, key = t.read(head)
         most = len(t.heads) * max(1, len(key.flat))
-        count = max(1, min(len(query.flat), SAMPLE_PAIRS // SHORTEST // len(t.heads), SAMPLE_SCORES // most))
+        count = max(
+            1,
+            min(
+                len(query.flat),
+                EXCHANGE.sample_pairs // EXCHANGE.shortest // len(t.heads),
+                EXCHANGE.sample_scores // most,
+            ),
+        )
         kept = np.sort(rng.choice(len(query.flat), count, False))
         owner = np.repeat(np.arange(t.n), np.diff(query.ptr))[kept]
         ptr = offsets(np.bincount(owner, minlength=t.n))
         thin = Values(query.domain, query.positions, ptr, query.flat[kept])
-        out.append(candidate_lists(t.instance, head, thin, key, SHORTEST))
+        out.append(candidate_lists(t.instance, head, thin, key, EXCHANGE.shortest))
     return out
 
 
@@ -214,7 +209,7 @@ def _cover(
     state = force_keys.RowLengths(*lengths, weight, power)
     flat = force_keys.KeyCubes(len(t.symbols), known.literal.reshape(size, -1), known.length.reshape(-1))
     queue = force_keys.KeyQueue(np.zeros(size), np.zeros(size, np.int64), np.zeros(3, np.int64))
-    while not force_keys.force_keys(arrays, flat, state, budget, assignment, queue, ROWS_AT_ONCE):
+    while not force_keys.force_keys(arrays, flat, state, budget, assignment, queue, EXCHANGE.rows_at_once):
         if deadline.passed:
             break
     return int(queue.state[force_keys.SPENT])

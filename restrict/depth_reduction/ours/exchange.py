@@ -17,26 +17,15 @@ import numpy as np
 
 from restrict.base.arrays import F64, FREE_INPUT, I32, I64, offsets, symbols_set, take_rows
 from restrict.base.deadline import NEVER, Deadline
+from restrict.base.options import Fact
+from restrict.depth_reduction.options import EXCHANGE
 from restrict.kernels import exchange
 from restrict.kernels.cover_literals import greedy_literals
 from restrict.kernels.cover_state import Literals
 from restrict.rows.lists import Lists
 
-PUTS, DROPS = 200, 8
-"""A step exchanges the best of so many random literals for the best of so many random set inputs."""
-ROUNDS, STEPS, LEAST, MOST = 40, 200, 60_000, 1_000_000
-"""Rounds, each with a wall of its own, and the steps of all of them together: so many for each input that may be set,
-at least ``LEAST`` and at most ``MOST``."""
-SHORTER = 16
-"""An objective that bends everywhere makes every step so many times as dear, and has so many times fewer steps."""
-HEAT, HOTTER = 0.1, 10
-"""The temperature of the first round, in parts of the objective for each set input, and more where few are set: ``1 +
-HOTTER / set inputs`` times as much. It falls to 0."""
-ABOVE = 120
-"""The wall, below which the mean counts, is at the dependencies that one position in so many has."""
-UNIT, STEEP = 256, 8.0
-"""Objectives are integers: so many units are one dependency. Beyond the wall a dependency costs at most ``exp(STEEP)``
-times as much as below it."""
+UNIT: Fact[int] = 256
+"""Objectives are integers: so many units are one dependency."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +109,7 @@ def walled(wall: int, size: int) -> I64:
     maximum."""
     x = np.arange(size, dtype=np.float64)
     over = (x - wall) / 2
-    beyond = np.exp(np.minimum(over, STEEP)) * (1 + np.maximum(over - STEEP, 0))
+    beyond = np.exp(np.minimum(over, EXCHANGE.steep)) * (1 + np.maximum(over - EXCHANGE.steep, 0))
     table: I64 = np.rint(UNIT * (x + beyond)).astype(np.int64)
     return table
 
@@ -178,18 +167,22 @@ class ExchangeSearch:
         2,); without it the mean length, under a wall that comes down with the lengths. Gives the best assignment after
         a round, with ``maximum`` that of the least maximum, then mean: the symbol of each input, -1 = free."""
         held = max(1, int(self.search.state[exchange.COUNT]))
-        few = min(4 + len(self.total) // ABOVE, len(self.total))
+        few = min(4 + len(self.total) // EXCHANGE.above, len(self.total))
         size, wall, best, least = self.rows.longest + 2, self.rows.longest, self.symbols, self.total.copy()
-        puts, drops = max(2, min(PUTS, len(self.search.lits) // 50)), max(1, min(DROPS, held // 4))
-        for turn in range(ROUNDS if self.budget else 0):
+        puts, drops = max(2, min(EXCHANGE.puts, len(self.search.lits) // 50)), max(1, min(EXCHANGE.drops, held // 4))
+        for turn in range(EXCHANGE.rounds if self.budget else 0):
             wall = min(wall, int(np.partition(self.total, -few)[-few]))
             table = walled(wall, size) if phi is None else phi
             straight = np.flatnonzero(np.diff(table) != table[1] - table[0])
             late = deadline.passed
-            units = (1 - turn / ROUNDS) * (not late), (1 - (turn + 1) / ROUNDS) * (not late)
+            units = (1 - turn / EXCHANGE.rounds) * (not late), (1 - (turn + 1) / EXCHANGE.rounds) * (not late)
             limits = exchange.ExchangeLimits(self.budget, puts, drops, int(straight[0]) if len(straight) else size)
-            steps = max(LEAST, min(STEPS * self.budget, MOST)) // ROUNDS // (1 if phi is None else SHORTER)
-            self._anneal(table, limits, steps, np.array([HEAT * (1 + HOTTER / held), held, *units]))
+            steps = (
+                max(EXCHANGE.least, min(EXCHANGE.steps * self.budget, EXCHANGE.most))
+                // EXCHANGE.rounds
+                // (1 if phi is None else EXCHANGE.shorter)
+            )
+            self._anneal(table, limits, steps, np.array([EXCHANGE.heat * (1 + EXCHANGE.hotter / held), held, *units]))
             kept = (self.total.max(), self.total.sum()) <= (least.max(), least.sum())
             if kept if maximum else self.search.state[exchange.VALUE] <= table[least].sum():
                 best, least = self.symbols, self.total.copy()

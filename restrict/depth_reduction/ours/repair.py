@@ -11,14 +11,9 @@ from restrict.base.deadline import OutOfTime
 from restrict.depth_reduction.c_transformer.ctransformer import CTransformer
 from restrict.depth_reduction.c_transformer.input_sets import InputSets
 from restrict.depth_reduction.c_transformer.layers import collapsed
-from restrict.depth_reduction.candidates import GRACE
+from restrict.depth_reduction.options import THEOREM
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
-
-CHECKS = 80
-"""The most collapses for freeing; with a deadline, freeing goes on until then."""
-BLOCK = 512
-"""Labels whose dependency sets are unpacked at a time."""
 
 
 def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
@@ -44,7 +39,7 @@ def repaired(task: Task, t: CTransformer, c: int) -> Restriction:
 
 def _members(sets: InputSets, chosen: I64) -> I64:
     """In how many of these sets each input is, shape (n,)."""
-    parts = (chosen[first : first + BLOCK] for first in range(0, len(chosen), BLOCK))
+    parts = (chosen[first : first + THEOREM.repair_block] for first in range(0, len(chosen), THEOREM.repair_block))
     return sum((sets.unpacked(part).sum(axis=0) for part in parts), np.zeros(len(sets.ptr) - 1, np.int64))
 
 
@@ -55,7 +50,7 @@ def freed(task: Task, rho: Restriction, c: int) -> Restriction:
     rng = np.random.default_rng(task.seed)
     left = [int(i) for i in rng.permutation(sorted(rho.fixed))]
     size, checks, needed = max(1, len(left) // 2), 0, list[int]()
-    while left and not task.deadline.passed and (checks < CHECKS or task.deadline.moment is not None):
+    while left and not task.deadline.passed and (checks < THEOREM.checks or task.deadline.moment is not None):
         batch, rest = left[:size], left[size:]
         trial = rho.release(batch)
         checks += 1
@@ -79,4 +74,6 @@ def freed(task: Task, rho: Restriction, c: int) -> Restriction:
 def holds(task: Task, rho: Restriction, c: int) -> bool:
     """Whether every label depends on at most ``c`` inputs, by a collapse of all layers. Result: whether it does
     (Theorem A; exact for the abstract run)."""
-    return int(collapsed(task.instance, rho, task.deadline.later(GRACE))[-1].output_depends().max(initial=0)) <= c
+    return (
+        int(collapsed(task.instance, rho, task.deadline.later(THEOREM.grace))[-1].output_depends().max(initial=0)) <= c
+    )

@@ -16,22 +16,13 @@ from restrict.abstract.all_positions import AllPositions
 from restrict.base.arrays import FREE_INPUT, I64
 from restrict.base.deadline import Deadline
 from restrict.base.errors import NotEstablished
+from restrict.depth_reduction.options import REPEATING
 from restrict.model.lengths import least_length
 from restrict.model.program import Instance
 from restrict.model.restriction import Restriction
 from restrict.model.task import Task
 
 FREE = FREE_INPUT
-SHORT = 288
-"""Patterns are tried at this length, or at six of the longest periods where that is longer."""
-LONGEST = 512
-"""The longest period that is tried."""
-ENDS = 4
-"""The longest words at the two ends."""
-TRIALS = 40
-"""Changes tried for each period."""
-LOOKS = 8
-"""The most patterns that are tried at the length asked for."""
 Cost = tuple[int, int]
 
 
@@ -93,7 +84,7 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
     unpinned = len(task.instance.unpinned)
     spare = Fraction(1) if free is None else Fraction(max(0, unpinned - free), max(1, unpinned))
     starts = list(_starts(rng, len(instance.model.alphabet), spare, c))
-    short = _short(instance, max(SHORT, 6 * max(len(p.period) for p in starts)))
+    short = _short(instance, max(REPEATING.short, 6 * max(len(p.period) for p in starts)))
     cost = cache(partial(_cost, short, c, spare))  # climbs meet the same patterns often
     found, interrupted = dict[Pattern, Cost](), False
     try:
@@ -110,7 +101,7 @@ def periodic(task: Task, *, c: int | None = None, free: int | None = None) -> Re
     looks = 0
     for pattern in sorted(found, key=lambda p: (found[p], len(p.period))):
         rho = pattern.restriction(instance)
-        if (free is not None and rho.free < free) or looks == LOOKS:
+        if (free is not None and rho.free < free) or looks == REPEATING.looks:
             continue
         looks += 1
         depends = AllPositions(instance, rho).label_sets().sizes()
@@ -133,17 +124,17 @@ def _short(instance: Instance, least: int) -> Instance:
 
 def _starts(rng: np.random.Generator, symbols: int, spare: Fraction, c: int | None) -> Iterator[Pattern]:
     """Patterns to climb from: only the ends fixed, and blocks of fixed symbols once in each period."""
-    ends = (FREE,) * ENDS
+    ends = (FREE,) * REPEATING.ends
     yield Pattern(ends, (FREE,), ends)
     for a in range(symbols):
         yield Pattern((a, *ends[1:]), (FREE,), ends)
         yield Pattern(ends, (FREE,), (*ends[1:], a))
         yield Pattern((a, *ends[1:]), (FREE,), (*ends[1:], a))
     if c is None:
-        shapes = [(p, int(spare * p)) for p in range(1, LONGEST + 1) if 1 <= int(spare * p) <= 6]
+        shapes = [(p, int(spare * p)) for p in range(1, REPEATING.longest + 1) if 1 <= int(spare * p) <= 6]
         shapes = shapes[:: max(1, len(shapes) // 12)]
     else:
-        shapes = [(1, 1), *((c + b, b) for b in (1, 2, 3, 4) if c + b <= LONGEST)]
+        shapes = [(1, 1), *((c + b, b) for b in (1, 2, 3, 4) if c + b <= REPEATING.longest)]
     for period, block in shapes:
         for a in range(symbols):
             yield Pattern((), (a,) * block + (FREE,) * (period - block), ())
@@ -154,7 +145,7 @@ def _climb(
     cost: Callable[[Pattern], Cost], pattern: Pattern, rng: np.random.Generator, symbols: int, deadline: Deadline
 ) -> Pattern:
     """Change one cell at a time, keep what is no worse."""
-    for _ in range(TRIALS):
+    for _ in range(REPEATING.trials):
         if deadline.passed:
             break
         other = pattern.changed(rng, symbols)

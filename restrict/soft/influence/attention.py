@@ -3,7 +3,7 @@ bound of an exchange is that of :meth:`Turned.norms`: over the convex hull of th
 nearly all the weight, the words lie far from the hull's edges. Then the words are told apart by what a head's weights
 add up to beside the exchanged place: from ``a`` to ``b``, and so on. In such a *part* no symbol weighs more than ``b``,
 so its hull is made of fewer symbols, and it is cut at both limits; the worst part counts. Parts whose bound is within
-:data:`NEAR` of what two words attain are left as they are. The two words come from :class:`.Tried`, then from
+``INFLUENCE.near`` of what two words attain are left as they are. The two words come from :class:`.Tried`, then from
 changing one symbol of both, or which one is exchanged, as long as that helps."""
 
 import heapq
@@ -14,19 +14,17 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
-from restrict.soft.influence.exchanges import KEPT, Sample, Tried, of_attention
+from restrict.base.options import Fact
+from restrict.soft.influence.exchanges import Sample, Tried, of_attention
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import FAR, LOW, Changes, PairBound, Span, WordPair, slack_of
 from restrict.soft.influence.polygons import OUT
 from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import beside
 from restrict.soft.models.model import Floats
 
-NEAR, PARTS = 1.02, 40
-"""How near the bound is to be, and parts that are looked at."""
-LARGE = 1e150
+LARGE: Fact[float] = 1e150
 """Values are below it, so that squares and their sums are floats."""
-NARROW, LIGHT = 1.01, 1e-12
-"""Parts whose limits are nearer than this are not halved, and what a lower limit counts at least, by the upper one."""
 
 
 class OpenWords(NamedTuple):
@@ -40,7 +38,7 @@ class OpenWords(NamedTuple):
     norms: Floats
 
 
-def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
+def attention_influence(found: list[Changes], parts: int | None = None) -> PairBound:
     """How far one exchanged symbol moves what attention adds at the output, as a Euclidean norm. ``found``: of
     :func:`.changes_of`. ``parts``: how many sets of words are bounded at most, beside all of them. Result: the
     certified bound over all exchanges and words, and what was attained."""
@@ -55,27 +53,35 @@ def attention_influence(found: list[Changes], parts: int = PARTS) -> PairBound:
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     settled, waiting = attained, list[OpenWords]()
 
+    left = INFLUENCE.parts if parts is None else parts
+
     def keep(which: int, spans: tuple[Span, ...], bounds: Floats) -> None:
         nonlocal settled
-        near = np.flatnonzero(bounds > attained * NEAR)
+        near = np.flatnonzero(bounds > attained * INFLUENCE.near)
         settled = max(settled, float(np.delete(bounds, near).max(initial=0.0)))
         if len(near):
-            heapq.heappush(waiting, OpenWords(-float(bounds.max()), parts, which, spans, near, bounds))
+            heapq.heappush(waiting, OpenWords(-float(bounds.max()), left, which, spans, near, bounds))
 
     for which, changes in enumerate(found):
-        keep(which, spans_of(changes), turned[which].norms(goal=attained * NEAR))
-    while waiting and parts > 0:
+        keep(which, spans_of(changes), turned[which].norms(goal=attained * INFLUENCE.near))
+    while waiting and left > 0:
         part = heapq.heappop(waiting)
-        head, (low, high) = max(enumerate(part.spans), key=lambda one: one[1][1] / max(one[1][0], LIGHT * one[1][1]))
-        low = max(low, LIGHT * high)
-        if high <= NARROW * low:
+        head, (low, high) = max(
+            enumerate(part.spans), key=lambda one: one[1][1] / max(one[1][0], INFLUENCE.light * one[1][1])
+        )
+        low = max(low, INFLUENCE.light * high)
+        if high <= INFLUENCE.narrow * low:
             settled = max(settled, -part.order)
             continue
         middle = math.sqrt(low * high)
         for span in ((part.spans[head][0], middle), (middle, high)):
-            parts -= 1
+            left -= 1
             spans = (*part.spans[:head], span, *part.spans[head + 1 :])
-            keep(part.which, spans, np.minimum(turned[part.which].norms(part.near, spans, attained * NEAR), part.norms))
+            keep(
+                part.which,
+                spans,
+                np.minimum(turned[part.which].norms(part.near, spans, attained * INFLUENCE.near), part.norms),
+            )
     return PairBound(max([settled, *(-part.order for part in waiting)]), attained, pair, 0)
 
 
@@ -89,7 +95,7 @@ def spans_of(changes: Changes) -> tuple[Span, ...]:
 
 def climbed(changes: Changes, turned: Turned) -> tuple[float, WordPair | None]:
     """A pair of words with a large change, and not more than that change."""
-    pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(KEPT) + turned.pairs()
+    pairs = Tried(changes, of_attention, 1, np.random.default_rng(0)).pairs(INFLUENCE.kept) + turned.pairs()
     moved, pair = max((improved(changes, pair) for pair in pairs), key=lambda one: one[0], default=(0.0, None))
     off = sum((slack_of(head) for head in changes.heads), np.zeros(changes.parts.model.width))
     certain = moved * (1 - 1e-12) - 2 * float(np.linalg.norm(off))

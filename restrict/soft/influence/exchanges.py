@@ -7,14 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, WordPair
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
-
-WORDS, ROUNDS, KEPT, MUTANTS = 192, 12, 4, 24
-"""Words to begin with; rounds of changing the best ones; how many of a logit, and changed words of each."""
-EXCHANGES = 96
-"""Exchanges tried of one word."""
 
 
 class Sample:
@@ -54,7 +50,7 @@ class Sample:
         """Each word with a few places changed, where that is a word."""
         if not len(words) or not len(self.free):
             return words[:0]
-        found = np.repeat(words, MUTANTS, axis=0)
+        found = np.repeat(words, INFLUENCE.mutants, axis=0)
         count = self.rng.integers(1, 4, len(found))
         for k in range(3):
             places = self.rng.choice(self.free, len(found))
@@ -67,7 +63,7 @@ class Sample:
 def spread_of(changes: Changes) -> Floats:
     """How attention's results at the output are spread, over random words: shape ``(d, d)``, not more than a hint.
     Where they are few or alike, the values' own spread decides."""
-    words = Sample(changes, np.random.default_rng(0)).random(WORDS)
+    words = Sample(changes, np.random.default_rng(0)).random(INFLUENCE.words)
     found: Floats = 1e-9 * changes.spread
     if len(words):
         results = changes.read(words)
@@ -116,7 +112,10 @@ class Tried:
     def moved(self, words: I64) -> tuple[Floats, I64]:
         """For each word and measure the largest change by an exchange, and that exchange: ``(words, measured)``."""
         options = [self.options(word) for word in words.tolist()]
-        options = [o if len(o) <= EXCHANGES else o[self.rng.choice(len(o), EXCHANGES, replace=False)] for o in options]
+        options = [
+            o if len(o) <= INFLUENCE.exchanges else o[self.rng.choice(len(o), INFLUENCE.exchanges, replace=False)]
+            for o in options
+        ]
         which = np.repeat(np.arange(len(words)), [len(o) for o in options])
         t, s, o = np.concatenate(options).T
         if not self.changes.words.every:
@@ -146,17 +145,17 @@ class Tried:
         return best, chosen
 
     def pairs(self, most: int = 1) -> list[WordPair]:
-        """For each measure the best pairs that were found, at most :data:`KEPT`."""
-        words = self.sample.random(WORDS)
+        """For each measure the best pairs that were found, at most ``INFLUENCE.kept``."""
+        words = self.sample.random(INFLUENCE.words)
         top: list[list[tuple[float, list[int], tuple[int, int]]]] = [[] for _ in range(self.count)]
-        for _ in range(ROUNDS):
+        for _ in range(INFLUENCE.rounds):
             if len(words):
                 best, chosen = self.moved(words)
                 for r, kept in enumerate(top):
-                    for k in np.argsort(-best[:, r], kind="stable")[:KEPT].tolist():
+                    for k in np.argsort(-best[:, r], kind="stable")[: INFLUENCE.kept].tolist():
                         t, o = chosen[k, r].tolist()
                         kept.append((float(best[k, r]), words[k].tolist(), (t, o)))
-                    top[r] = sorted({tuple(x[1]): x for x in sorted(kept)}.values(), reverse=True)[:KEPT]
+                    top[r] = sorted({tuple(x[1]): x for x in sorted(kept)}.values(), reverse=True)[: INFLUENCE.kept]
             words = self.sample.changed(np.array([x[1] for kept in top for x in kept], dtype=np.int64))
         return [(word, [*word[:t], o, *word[t + 1 :]])
                 for kept in top for moved, word, (t, o) in kept[:most] if moved > 0]  # fmt: skip

@@ -21,12 +21,11 @@ from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import ROOM, closed_form, gap_norm, recursion
 from restrict.soft.bounds.parts import ReadyModel, logit_gap, prepare
 from restrict.soft.bounds.values import allowed_tokens
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
 Progress = Callable[[str], None]
-EXHAUSTIVE = 2**16
-"""Exchanges that are all tried before sampling starts."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,8 @@ def measured_influence(
     """The largest change found: (activation, logit), whether every exchange was tried, and how many were. Random words,
     the constant ones, and a climb: the best word so far is changed at random places and kept where the change grows."""
     size, slots = len(model.alphabet), n - len(model.pinned(n))
-    total = len(positions) * size ** (slots - 1) * size * (size - 1) // 2 if slots < 40 else EXHAUSTIVE + 1
-    if total <= EXHAUSTIVE:
+    total = len(positions) * size ** (slots - 1) * size * (size - 1) // 2 if slots < 40 else INFLUENCE.exhaustive + 1
+    if total <= INFLUENCE.exhaustive:
         words = model.encode(all_words(size, slots)[:, ::-1])
         return _largest(model, n, words, positions), True, total
     rng = np.random.default_rng([seed, n])

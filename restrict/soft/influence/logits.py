@@ -26,24 +26,16 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
 from restrict.soft.bounds.parts import readout_rows
 from restrict.soft.influence.exchanges import Sample, Tried, of_logits, spread_of
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, PairBound, SymbolHead, WordPair, slack_of
 from restrict.soft.influence.polygons import Flags
 from restrict.soft.influence.slopes import ROUND, SlopeForm, tail
 from restrict.soft.models.model import Floats, SoftModel
 
-CELLS = 400
-"""Pairs of cells of one symbol and logit."""
-NEAR = 1.02
-"""Pairs are halved until the bound is at most this times what is attained."""
-ACTIVE, WIDE, FAN = 6, 5, 6
-"""Axes along which a pair's exchanges are tried, how many of them are paired, and directions in a plane of two."""
-THIN = 1e-6
-"""Coordinates of a cell less wide than this share of the widest one have no generator of their own."""
-MOST, BATCH = 1 << 16, 1 << 11
-"""Words of one symbol at the output whose logits are computed at most, and at a time."""
-ALIKE = 1e-12
+ALIKE: Fact[float] = 1e-12
 """How far weights (as a share of them) and values may be apart to be called the same."""
 
 
@@ -101,13 +93,15 @@ class Space:
         self.undone = np.array([number[t, o, s] for t, s, o in changes.exchanges], dtype=np.int64)
         width = self.whole.high - self.whole.low
         order = [int(m) for m in np.argsort(-width, kind="stable") if width[m] > 1e-3 * width.max()]
-        self.planes = {m: [changes.plane(head, self.basis[m]) for head in changes.heads] for m in order[:ACTIVE]}
-        self.lines = self._lines(order[:WIDE], width)
+        self.planes = {
+            m: [changes.plane(head, self.basis[m]) for head in changes.heads] for m in order[: INFLUENCE.active]
+        }
+        self.lines = self._lines(order[: INFLUENCE.paired], width)
 
     def _lines(self, wide: list[int], width: Floats) -> Lines:
-        turns = np.pi * (np.arange(FAN) + 0.5) / FAN
+        turns = np.pi * (np.arange(INFLUENCE.fan) + 0.5) / INFLUENCE.fan
         pairs = list(itertools.combinations(wide, 2))
-        rows = np.zeros((len(pairs), FAN, len(width)))
+        rows = np.zeros((len(pairs), INFLUENCE.fan, len(width)))
         for k, (i, j) in enumerate(pairs):
             rows[k, :, i], rows[k, :, j] = np.cos(turns) / width[i], np.sin(turns) / width[j]
         rows = rows.reshape(-1, len(width))
@@ -175,7 +169,7 @@ class Logit:
         centre = self.start.centre + space.centre + middle @ space.basis
         reach = np.abs(middle) @ np.abs(space.basis) + radius.sum(-1, keepdims=True)
         size = np.abs(centre) + np.abs(space.centre) + reach
-        wide = np.flatnonzero((radius > THIN * radius.max()).reshape(-1, radius.shape[-1]).any(0))
+        wide = np.flatnonzero((radius > INFLUENCE.thin * radius.max()).reshape(-1, radius.shape[-1]).any(0))
         thin = np.delete(radius, wide, -1) @ np.abs(np.delete(space.basis, wide, 0))
         return SlopeForm(centre, space.basis[wide].T * radius[..., None, wide], self.start.box + thin).rounded(size)
 
@@ -225,7 +219,9 @@ class Logit:
         return [narrow for half in made if (narrow := self.space.narrowed(half, m)) is not None]
 
 
-def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELLS, seconds: float = 60.0) -> PairBound:
+def logit_influence(
+    model: SoftModel, found: list[Changes], *, cells: int | None = None, seconds: float = 60.0
+) -> PairBound:
     """How far one exchanged symbol moves any logit (any difference of two, for softmax) of a one-layer model: the
     certified bound, what was attained, and the number of pairs. ``found``: of :func:`.pairs.changes_of`. At most
     ``cells`` pairs are halved for each symbol and logit, and none after ``seconds``. Words that are few are all tried,
@@ -248,8 +244,8 @@ def logit_influence(model: SoftModel, found: list[Changes], *, cells: int = CELL
     for space, row in itertools.product(map(Space, many), rows):
         logit, whole = Logit(space, row), space.start()
         heapq.heappush(heap, (-logit.bound(whole, attained), next(count), logit, whole))
-    most = 2 * cells * len(heap)
-    while heap and -heap[0][0] > NEAR * attained and next(count) < most and time.monotonic() < until:
+    most = 2 * (INFLUENCE.cells if cells is None else cells) * len(heap)
+    while heap and -heap[0][0] > INFLUENCE.near_logit * attained and next(count) < most and time.monotonic() < until:
         _, _, logit, worst = heapq.heappop(heap)
         for half in logit.halves(worst):
             heapq.heappush(heap, (-logit.bound(half, attained), next(count), logit, half))
@@ -329,7 +325,7 @@ def _alike(head: SymbolHead, free: list[int]) -> bool:
 def few(changes: Changes) -> bool:
     """Whether the words, or their symbols without order, can all be tried."""
     table = WordTable(changes)
-    return table.count <= MOST and all(t in table.free for t, *_ in changes.exchanges)
+    return table.count <= INFLUENCE.table_words and all(t in table.free for t, *_ in changes.exchanges)
 
 
 def every_word(changes: Changes, rows: Floats) -> tuple[float, list[WordPair]]:
@@ -339,7 +335,7 @@ def every_word(changes: Changes, rows: Floats) -> tuple[float, list[WordPair]]:
     words = table.words
     inside = np.flatnonzero(table.sample.inside(words))
     low, high = np.full((len(words), len(rows)), np.inf), np.full((len(words), len(rows)), -np.inf)
-    for some in np.array_split(inside, -(-len(inside) // BATCH) or 1):
+    for some in np.array_split(inside, -(-len(inside) // INFLUENCE.batch) or 1):
         low[some], high[some] = table.logits(words[some], rows)
     there: Flags = np.zeros(len(words), dtype=bool)
     there[inside] = True

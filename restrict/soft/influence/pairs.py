@@ -22,6 +22,7 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import UsageError
+from restrict.base.options import Fact
 from restrict.languages.dfa import Dfa
 from restrict.soft.bounds.enclosure import Enclosure, above, gamma, norms
 from restrict.soft.bounds.parts import ReadyHead, ReadyModel, prepare
@@ -42,9 +43,9 @@ from restrict.soft.influence.slopes import ROUND
 from restrict.soft.influence.words import Delta, Words, beside
 from restrict.soft.models.model import Floats, SoftModel, visible
 
-LOW = 600
+LOW: Fact[int] = 600
 """How far apart scores may be, so that no weight is rounded to 0. Those that are farther are moved up to there."""
-FAR = 1.0
+FAR: Fact[float] = 1.0
 """Then weights may be anything: an average is still one of the same values, so it moves by at most their range."""
 
 

@@ -27,19 +27,21 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.models.model import Floats
 
 Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-OUT = 1e-12
-LONGEST = 4096
+OUT: Fact[float] = 1e-12
+LONGEST: Fact[int] = 4096
 """Terms of a sum, whose rounding OUT covers."""
-EVEN, FINER = 48, 8
-"""Directions all around, and halvings of the angle on both sides of that of the least ``y``, where small
-denominators are."""
 TURNS: Floats = np.sort(
     np.concatenate(
-        [2 * math.pi * np.arange(EVEN) / EVEN]
-        + [1.5 * math.pi + side * 2 * math.pi / EVEN * 0.5 ** np.arange(1, FINER + 1) for side in (-1, 1)]
+        [2 * math.pi * np.arange(INFLUENCE.even) / INFLUENCE.even]
+        + [
+            1.5 * math.pi + side * 2 * math.pi / INFLUENCE.even * 0.5 ** np.arange(1, INFLUENCE.finer + 1)
+            for side in (-1, 1)
+        ]
     )
 )
 UNITS: Floats = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
@@ -49,9 +51,9 @@ UNITS[DOWN] = 0.0, -1.0
 NEXT: Floats = np.roll(UNITS, -1, axis=0)
 GAPS: Floats = UNITS[:, 0] * NEXT[:, 1] - UNITS[:, 1] * NEXT[:, 0]
 """The sines of the angles between directions, as they are rounded: without loss where the angles are small."""
-NARROW = 1e-7
+NARROW: Fact[float] = 1e-7
 """Where ``P`` and ``R`` differ by less than this, the stationary point is not used."""
-LEAST = 1e-280
+LEAST: Fact[float] = 1e-280
 """The least product of two denominators: below it what underflows could count."""
 
 

@@ -17,18 +17,17 @@ import numpy as np
 
 from restrict.base.arrays import Bools
 from restrict.base.errors import ResourceLimit
+from restrict.base.options import Fact
 from restrict.soft.bounds.parts import GELU_SLOPES, ReadyFeedForward, ReadyLayer, eps_range
 from restrict.soft.bounds.positionwise import VANISHES
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.models.evaluate import activated, steepness
 from restrict.soft.models.model import Floats, LayerNorm
 
-ROUND = 1e-12
-CURVED, BENT = 0.83, 1.3
+ROUND: Fact[float] = 1e-12
+CURVED: Fact[float] = 0.83
+BENT: Fact[float] = 1.3
 """Above the absolute second and third derivative of either GELU."""
-PAIRED = 128
-"""Generators, the largest ones, whose products are told apart."""
-POINTS, SMALL = 8, 1e-4
-"""Parts of a range between whose ends a GELU is interpolated; ranges not wider than this have a slope instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +84,13 @@ def mapped(matrix: Floats, a: SlopeForm, shift: Floats | float = 0.0) -> SlopeFo
 
 
 def _largest(a: SlopeForm) -> tuple[Floats, Floats]:
-    """The :data:`PAIRED` largest generators of each form, and how far the others go together."""
+    """The ``INFLUENCE.products`` largest generators of each form, and how far the others go together."""
     size = np.abs(a.g)
-    if a.g.shape[-1] <= PAIRED:
+    if a.g.shape[-1] <= INFLUENCE.products:
         return a.g, np.zeros_like(a.r)
     order = np.argsort(-size.sum(-2, keepdims=True), axis=-1, kind="stable")
-    less = np.take_along_axis(size, order[..., PAIRED:], -1).sum(-1)
-    return np.take_along_axis(a.g, order[..., :PAIRED], -1), less
+    less = np.take_along_axis(size, order[..., INFLUENCE.products :], -1).sum(-1)
+    return np.take_along_axis(a.g, order[..., : INFLUENCE.products], -1), less
 
 
 def contracted(matrix: Floats, a: SlopeForm, b: SlopeForm) -> SlopeForm:
@@ -249,7 +248,7 @@ def hidden(kind: str, z: SlopeForm) -> tuple[SlopeForm, SlopeForm]:
         image = SlopeForm(slope * z.c + off, slope[..., None] * z.g, slope * z.r + off)
         ends = (low > 0).astype(float), (high >= 0).astype(float)
         return image.rounded(z.size), SlopeForm((ends[0] + ends[1]) / 2, np.zeros_like(z.g), (ends[1] - ends[0]) / 2)
-    parts = POINTS if (high - low > SMALL).any() else 1
+    parts = INFLUENCE.pieces if (high - low > INFLUENCE.small).any() else 1
     steps = np.linspace(0.0, 1.0, parts + 1).reshape(-1, *[1] * low.ndim)
     at = low + steps * (high - low)
     first = steepness(kind, at)
@@ -265,7 +264,7 @@ def _chord(z: SlopeForm, at: Floats, values: Floats, slope: Floats, curved: floa
     of ``curved`` (above its absolute second derivative) times their squared distance. ``slope``: the derivative at the
     centre, taken where the range is small."""
     width = at[-1] - at[0]
-    small = width <= SMALL
+    small = width <= INFLUENCE.small
     slope = np.where(small, slope, (values[-1] - values[0]) / np.where(small, 1.0, width))
     gaps = values - slope * (at - z.c)
     bulge = curved / 8 * (width / (len(at) - 1)) ** 2

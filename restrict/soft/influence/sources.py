@@ -24,14 +24,15 @@ import numpy.typing as npt
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.options import Fact
 from restrict.soft.models.model import Floats
 
 Numbers = npt.NDArray[Any]
 """Doubles, or objects that are all fractions."""
 BRACKETS = ("(", ")", "[", "]")
-MAX_EXACT = 200
+MAX_EXACT: Fact[int] = 200
 """Lengths up to which the height's law is computed with fractions; beyond, with doubles (error below 1e-10)."""
-MAX_LENGTH = 20_000
+MAX_LENGTH: Fact[int] = 20_000
 
 
 def entropy(distribution: tuple[Fraction | float, ...]) -> float:

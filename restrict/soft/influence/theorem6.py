@@ -27,24 +27,22 @@ import numpy as np
 
 from restrict.base.arrays import I64, all_words
 from restrict.base.errors import UsageError
+from restrict.base.options import Fact
 from restrict.soft.bounds.exchange import run_exchange
 from restrict.soft.bounds.lemma5 import gap_norm, recursion
 from restrict.soft.bounds.parts import ReadyModel, logit_gap, prepare
 from restrict.soft.bounds.values import allowed_tokens
 from restrict.soft.influence.influence import batch, chosen_positions, exchangeable
 from restrict.soft.influence.logits import logit_influence
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import changes_of
 from restrict.soft.influence.sources import SOURCES, Dyck2, Parity
 from restrict.soft.models import evaluate
 from restrict.soft.models.model import Floats, SoftModel
 
-CELLS = 8
-"""Of one symbol and logit, for one layer: so many that the floor is the same on every machine."""
-EXHAUSTIVE = 2**14
-"""Prefixes that are all evaluated; beyond, samples."""
-Z = 2.5758293035489004
+Z: Fact[float] = 2.5758293035489004
 """The normal quantile of a two-sided 99 % interval."""
-DOWN = 1 - 1e-12
+DOWN: Fact[float] = 1 - 1e-12
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def eta_bound(parts: ReadyModel, positions: I64, symbols: tuple[tuple[int, int],
     if len(model.layers) != 1 or "additive scores" in model.special:
         return eta
     changes = changes_of(model, parts.n, positions.tolist())
-    return min(eta, logit_influence(model, changes, cells=CELLS, seconds=math.inf).bound)
+    return min(eta, logit_influence(model, changes, cells=INFLUENCE.floor_cells, seconds=math.inf).bound)
 
 
 def binary_floor(eta: float) -> float:
@@ -192,7 +190,7 @@ def _read(model: SoftModel, words: I64) -> Floats:
 
 def _next(model: SoftModel, source: Parity | Dyck2, m: int, samples: int, seed: int) -> tuple[float, float, bool]:
     count = 2**m if isinstance(source, Parity) else 3**m
-    if count <= EXHAUSTIVE:
+    if count <= INFLUENCE.prefixes:
         pairs = list(source.prefixes(m))
         words = np.array([w for w, _ in pairs], dtype=np.int64).reshape(len(pairs), m)
         weights = np.array([float(q) for _, q in pairs])

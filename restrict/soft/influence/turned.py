@@ -8,14 +8,10 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.soft.influence.exchanges import Sample
+from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, Span, WordPair
 from restrict.soft.influence.polygons import UNITS
 from restrict.soft.models.model import Floats
-
-SAMPLE = 64
-"""Random words."""
-WIDE, FAN = 4, 16
-"""Axes whose planes are covered, and directions of a half plane."""
 
 
 class Turned:
@@ -24,7 +20,7 @@ class Turned:
 
     def __init__(self, changes: Changes) -> None:
         self.changes, self.sample = changes, Sample(changes, np.random.default_rng(0))
-        words = self.sample.random(SAMPLE)
+        words = self.sample.random(INFLUENCE.sample)
         t, s, o = np.array(changes.exchanges, dtype=np.int64).T
         self.numbers = {
             pair: np.flatnonzero((np.minimum(s, o) == pair[0]) & (np.maximum(s, o) == pair[1]))
@@ -60,9 +56,9 @@ class Turned:
         return total
 
     def _norms(self, rows: Floats, near: I64, spans: Sequence[Span] | None, goal: float) -> Floats:
-        """The squared norm in the :data:`WIDE` axes of the largest changes is the sum of those in their planes
-        (:data:`FAN` directions each) over ``WIDE - 1``; the other axes come by Pythagoras. Only the fan's angle is lost
-        where one pair of words is the worst in every plane."""
+        """The squared norm in the ``planes`` axes of the largest changes is the sum of those in their planes
+        (``half_fan`` directions each) over ``planes - 1``; the other axes come by Pythagoras. Only the fan's angle is
+        lost where one pair of words is the worst in every plane."""
         squares = np.stack([self._along(row, near, spans) for row in rows], axis=1) ** 2
         whole = squares.sum(1)
         # The axes are orthonormal up to rounding: the squares of the coordinates add up to the norm's.
@@ -72,15 +68,15 @@ class Turned:
             return found
         near, squares, whole = near[above], squares[above], whole[above]
         order = np.argsort(-squares.max(0), kind="stable")
-        wide, total = order[:WIDE], np.zeros(len(near))
-        turns, least = np.pi * (np.arange(FAN) + 0.5) / FAN, whole
+        wide, total = order[: INFLUENCE.planes], np.zeros(len(near))
+        turns, least = np.pi * (np.arange(INFLUENCE.half_fan) + 0.5) / INFLUENCE.half_fan, whole
         for i, j in itertools.combinations(wide.tolist(), 2):
             fan = [self._along(math.cos(t) * rows[i] + math.sin(t) * rows[j], near, spans) for t in turns]
             both = squares[:, i] + squares[:, j]
-            plane = np.minimum((np.max(fan, axis=0) / math.cos(math.pi / (2 * FAN))) ** 2, both)
+            plane = np.minimum((np.max(fan, axis=0) / math.cos(math.pi / (2 * INFLUENCE.half_fan))) ** 2, both)
             total += plane
             least = np.minimum(least, plane + whole - both)
-        total = total / (len(wide) - 1) + squares[:, order[WIDE:]].sum(1)
+        total = total / (len(wide) - 1) + squares[:, order[INFLUENCE.planes :]].sum(1)
         found[above] = np.sqrt(np.maximum(np.minimum(total, least), 0.0)) * (1 + 1e-9)
         return found
 

@@ -24,6 +24,7 @@ from restrict.checker.read import listing
 from restrict.checker.verdict import MAX_N, VERDICT
 from restrict.elaboration.trusted import trusted_check
 from restrict.languages.dfa import Dfa
+from restrict.soft.restriction.options import FORCED
 from restrict.soft.trained.answer import Certified, pairs, said_of
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack, Word
@@ -40,8 +41,6 @@ from restrict.version import __version__
 
 Fixed = dict[int, int]
 """Position (1 to n) and index of the symbol."""
-STARTS = 3
-"""Words that are followed for one last symbol and one sign of the label."""
 
 
 @dataclass(kw_only=True, repr=False)
@@ -259,7 +258,7 @@ class _Hunt:
                     continue
                 for label in signs.labels:
                     found = sorted(attack.words((self.n, a, q), label))
-                    yield from [word for _, word in found[:STARTS]]
+                    yield from [word for _, word in found[: FORCED.starts]]
 
     def trail(self, word: tuple[int, ...]) -> _Trail:
         """A word, what the model says behind it, and its positions in the order in which they are fixed."""

@@ -44,11 +44,9 @@ from restrict.soft.models import evaluate
 from restrict.soft.models.format import dumps, loads
 from restrict.soft.models.model import Floats, SoftModel, visible
 from restrict.soft.restriction.claim import Quantity, SoftCertificate, read_epsilon
+from restrict.soft.restriction.options import FORCED
 
 Progress = Callable[[str], None]
-MARGINS = (0.02, 0.1, 0.3)
-"""The search aims this much (relatively) below epsilon, as the re-check centres some sets elsewhere; the next one is
-taken where the re-check does not follow."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def certify_soft(
         found = _given(goal, fixed)
         return rechecked(found, model, tell) if check else found
     deadline = time.monotonic() + seconds
-    for margin in MARGINS:
+    for margin in FORCED.margins:
         found = _searched(goal, margin, deadline, (seed, tries), tell)
         try:
             return rechecked(found, model, tell) if check else found

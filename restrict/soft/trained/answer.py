@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from restrict.base.htmltable import ShownTable, shortened
+from restrict.base.options import Fact
 from restrict.base.strictjson import Node, Record
 from restrict.base.wording import at_least, counted
 from restrict.checker.read import integers, strings
@@ -20,9 +21,9 @@ from restrict.soft.trained.verdict import Case, Open
 from restrict.soft.trained.wrong import Wrong
 from restrict.version import __version__
 
-LISTED = 8
+LISTED: Fact[int] = 8
 """Undecided cases that are printed."""
-WORD = 120
+WORD: Fact[int] = 120
 """Symbols of a wrong word that are printed, where no length was given."""
 
 

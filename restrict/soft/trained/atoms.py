@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.errors import ModelError, UsageError
+from restrict.base.options import Fact
 from restrict.soft.trained.model import Trained, entered
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-UNIT = 1 << 24
-FARTHEST = 1 << 25
+UNIT: Fact[int] = 1 << 24
+FARTHEST: Fact[int] = 1 << 25
 """Values are smaller than this, so that a certificate can hold their centre."""
-LIGHT = 1e-290
+LIGHT: Fact[float] = 1e-290
 """The least weight: words all of whose symbols are lighter than another one by a factor of this have an average."""
-LEAST = 1e-3
-"""Directions in which no value is farther from the mean than this are left to the remainder."""
 
 
 class Basis(NamedTuple):
@@ -45,7 +45,7 @@ class Basis(NamedTuple):
 class Atoms:
     """Tables of the first layer, up to length ``n``."""
 
-    def __init__(self, model: Trained, n: int, least: float = LEAST) -> None:
+    def __init__(self, model: Trained, n: int, least: float | None = None) -> None:
         if model.longest is not None and n > model.longest:
             raise UsageError(
                 f"{model.name} has position embeddings for words of at most {model.longest} symbols, not {n}"
@@ -66,9 +66,9 @@ class Atoms:
         if not np.abs(self.v).max() < FARTHEST:
             raise ModelError(f"{model.name}: what attention reads goes beyond 2^25, which no certificate holds")
         self.bias = layer.projection.bias
-        self.n, self.heads, self.least = n, heads, least
+        self.n, self.heads, self.least = n, heads, OPTIONS.least_axis if least is None else least
         self.axes = [_axes(v) for v in self.v]
-        self.bases = self.spanned(least)
+        self.bases = self.spanned(self.least)
 
     def spanned(self, least: float) -> list[Basis]:
         """A basis for each head: the directions in which some value is farther than ``least`` from the mean."""

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
 from restrict.soft.trained.forms import Form
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.histories import Histories
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-FINE = 1 << 32
+FINE: Fact[int] = 1 << 32
 """Directions are integers times ``2^-32``."""
-WORDS = 64
-"""Random words of each length that is looked at."""
 
 
 def axes(model: Trained, graph: Graph, n: int) -> list[tuple[Array, Array]]:
@@ -29,7 +29,7 @@ def axes(model: Trained, graph: Graph, n: int) -> list[tuple[Array, Array]]:
     dk)`` and ``(d, d)``, rounded as in a certificate. Cost: O(n^2) for each of some 600 words."""
     seen, rng, made = Histories(model, graph, n), np.random.default_rng(1), []
     for i in sorted({*range(1, min(n, 5) + 1), *(n * k // 8 for k in range(1, 9))} - {0}):
-        words = [word for _ in range(WORDS) if (word := prefix(seen, i, rng)) is not None]
+        words = [word for _ in range(OPTIONS.axis_words) if (word := prefix(seen, i, rng)) is not None]
         made += [seen.seen(np.array(words))] if words else []
     d, heads = model.d, model.heads
     q, _, v = np.split(np.concatenate(made or [np.zeros((1, 3 * d))]), 3, axis=1)

@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from restrict.base.arrays import F64
+from restrict.base.options import Fact
 from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
 
-CURVED = 0.83
+CURVED: Fact[float] = 0.83
 """Above the second derivative of the GELU (Lemma 3)."""
-LONG = 32
-"""Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
@@ -107,11 +106,11 @@ def centred(c: F64, g: F64, r: F64) -> tuple[F64, F64, F64, F64, F64]:
 def distance(g: F64, r: F64) -> F64:
     """A bound on the square of the length of what a form deviates (Lemma 2)."""
     further = np.zeros(g.shape[:-2])
-    if g.shape[-1] > LONG:
+    if g.shape[-1] > OPTIONS.long:
         sizes = np.square(g).sum(-2)
         order = np.argsort(sizes)
-        g = np.take_along_axis(g, order[..., None, -LONG:], -1)
-        further = np.sqrt(np.take_along_axis(sizes, order[..., :-LONG], -1)).sum(-1)
+        g = np.take_along_axis(g, order[..., None, -OPTIONS.long :], -1)
+        further = np.sqrt(np.take_along_axis(sizes, order[..., : -OPTIONS.long], -1)).sum(-1)
     crossed: F64 = np.abs(np.swapaxes(g, -1, -2) @ g).sum((-1, -2))
     return np.asarray((np.sqrt(crossed) + further + np.sqrt(np.square(r).sum(-1))) ** 2)
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.options import Fact
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.reader import ended, inside
 from restrict.soft.trained.wrong import Wrong
 
-MOST_LAYERS = 16
-MOST_ROWS = 4096
+MOST_LAYERS: Fact[int] = 16
+MOST_ROWS: Fact[int] = 4096
 """Of the vocabulary, and of the width, in the checker."""
-MOST_SYMBOLS = 4096
+MOST_SYMBOLS: Fact[int] = 4096
 """Of a word in the checker, a reader among them."""
 
 

@@ -14,7 +14,8 @@ from restrict.soft.trained.decide import Verdict
 from restrict.soft.trained.forms import leaves
 from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
-from restrict.soft.trained.parts import AHEAD, LEAF, WORTH, Processes
+from restrict.soft.trained.options import OPTIONS
+from restrict.soft.trained.parts import Processes
 from restrict.soft.trained.verdict import Case, Open
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def cost_of(case: Case, said: dict[tuple[int, int], list[int]], alike: bool) -> 
     i, a, q = case.key
     known = alike and said.get((a, q)) == case.upper
     said[a, q] = case.upper
-    return len(case.upper) * (i + 1) + LEAF * leaves(case.tree) * (not known)
+    return len(case.upper) * (i + 1) + OPTIONS.leaf * leaves(case.tree) * (not known)
 
 
 def begun(parts: Processes) -> Callable[[Verdict], None]:
@@ -94,7 +95,7 @@ class Ahead:
             self.parts.ahead(self.model.content)
         alike = self.model.positions is None
         self.costs += [cost_of(case, self.said, alike) for case in cases[len(self.costs) :]]
-        if sum(self.costs) < WORTH * LEAF:
+        if sum(self.costs) < OPTIONS.worth * OPTIONS.leaf:
             return
         while (number := self.parts.free()) is not None and (end := self.enough(cases)):
             self.send(number, cases[self.sent : end], turns)
@@ -105,7 +106,7 @@ class Ahead:
         cost = 0
         for k in range(self.sent, len(cases) - 1):
             cost += self.costs[k]
-            if cost >= AHEAD and cases[k].key[:2] != cases[k + 1].key[:2]:
+            if cost >= OPTIONS.sent * OPTIONS.leaf and cases[k].key[:2] != cases[k + 1].key[:2]:
                 return k + 1
         return 0
 

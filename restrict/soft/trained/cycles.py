@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
 from restrict.checker.verdict_every import closed
 from restrict.kernels.verdict import greatest_of_block
 from restrict.soft.trained.atoms import basis_of
@@ -20,13 +21,9 @@ from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import Case, Open, Search
 
-ALL = -1
+ALL: Fact[int] = -1
 """The end of the block of all lengths."""
-FAR = 256
-"""Words of about this length say in which coordinates a hard case of all lengths is tried."""
-MOST_TURNS = 240
-"""Coordinates of their own; the checker reads fewer than 256."""
-HALVINGS = 44
+HALVINGS: Fact[int] = 44
 """Of the interval that holds a bound; the certificate has 24 bits behind the point."""
 
 
@@ -121,7 +118,11 @@ class EverySearch(Search):
         """The checker's hints for a case of the block set, in its own coordinates if it is hard, or why it is open."""
         self.use(self.chosen.get(key[1:], 0))
         found = self.attempt(key)
-        if key[0] == 0 or (isinstance(found, Case) and found.cells <= OPTIONS.few) or len(self.turns) >= MOST_TURNS:
+        if (
+            key[0] == 0
+            or (isinstance(found, Case) and found.cells <= OPTIONS.few)
+            or len(self.turns) >= OPTIONS.cycle_turns
+        ):
             return found
         length = self.length(key)
         if length is None:
@@ -133,7 +134,7 @@ class EverySearch(Search):
     def length(self, key: Key) -> int | None:
         """A great length of the block at which there are words of a case, whose axes are taken."""
         first, last = self.block
-        low, high = (FAR, FAR + len(self.graph.delta)) if last == ALL else (first, last)
+        low, high = (OPTIONS.far, OPTIONS.far + len(self.graph.delta)) if last == ALL else (first, last)
         reached = self.graph.reached(high)
         fits = (
             i for i in range(high, low - 1, -1) if any(self.graph.delta[p][key[1]] == key[2] for p in reached[i - 1])

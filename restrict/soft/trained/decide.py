@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError
+from restrict.base.options import Fact
 from restrict.base.strictjson import Node
 from restrict.checker.verdict import VERDICT
 from restrict.checker.verdict_second import SECOND
@@ -40,7 +41,7 @@ FORMAT, LAYERED = "restrict-soft-verdict/1", "restrict-soft-verdict/2"
 """Of one layer, and of several."""
 WHOLE = {key: shape for key, shape in VERDICT.items() if key != "fixed"}
 """The checker's table of verdicts of one layer: on all words."""
-SEEN_OF_WORD = 12
+SEEN_OF_WORD: Fact[int] = 12
 """Symbols of a wrong word that stand beside what is being done."""
 ALL = ("all symbols",)
 """The memory of every prefix that is shorter than a wrong word."""

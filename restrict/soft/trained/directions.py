@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from restrict.base.options import Fact
 from restrict.kernels.verdict import greatest, supports
-from restrict.soft.trained.atoms import LEAST, Atoms, Basis
+from restrict.soft.trained.atoms import Atoms, Basis
 from restrict.soft.trained.graph import Graph, Ways, farthest
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.multipliers import Found
 from restrict.soft.trained.stored import Array
 
-BOUND = 1 << 16
+BOUND: Fact[int] = 1 << 16
 """Bounds are integers times ``2^-16``: first orders are exact by own directions, so finer ones gain nothing."""
-QUOTIENT, LARGEST = 1 << 40, 1 << 16
+QUOTIENT: Fact[int] = 1 << 40
+LARGEST: Fact[int] = 1 << 16
 """Bounds on quotients of denominators are integers times ``2^-40``; quotients beyond the second are not used."""
 Key = tuple[int, int, int]
 
@@ -31,7 +33,7 @@ def denominator(low: Any, high: Any) -> tuple[Any, Any]:
 class Directions:
     """The words of a model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
+    def __init__(self, model: Trained, graph: Graph, n: int, least: float | None = None) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
         self.warm: dict[tuple[int, int, int, int], Array] = {}
         self.last: tuple[int, int] = (-1, -1)

@@ -6,15 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
 from restrict.soft.trained.directions import Directions, Key
 from restrict.soft.trained.graph import farthest
 from restrict.soft.trained.multipliers import separation
 from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-PULL = 1 << 14
+PULL: Fact[int] = 1 << 14
 """The largest multiplier: only their quotients count."""
-CLEAR = 1e-5
+CLEAR: Fact[float] = 1e-5
 """By so much, in units of the coordinates, all words are beyond: the checker's numbers differ from floats."""
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import networkx as nx
 
 from restrict.base.errors import ModelError, UsageError
+from restrict.base.options import Fact
 from restrict.base.strictjson import Node, translated
 from restrict.checker.account import Meter, Place, Reject, Task
 from restrict.checker.verdict_every import EVERY, Everywhere, Ways
@@ -36,19 +37,14 @@ from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.hints import bases_document, case_document
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
 from restrict.soft.trained.verdict import Case, Open, Search
 from restrict.soft.trained.wrong import Hunt, Wrong, behind, wrong_of
 
 FORMAT = "restrict-soft-every-length/1"
-LONGEST = 4096
-SHORT = 12
-"""Words up to this length are tried first, all of them where they are few."""
-SCALES = (40, 48, 54)
-"""Bits behind the point of potentials, the fewest first that will do."""
-LOOSER = (0, 4, 64, 1024)
-"""By how many units of ``2^-24`` bounds are moved outward until there are potentials."""
-UNLIMITED = 1 << 62
+LONGEST: Fact[int] = 4096
+UNLIMITED: Fact[int] = 1 << 62
 Phi = list[list[list[int]]]
 """For each case, for each of its bounds, a number for each state."""
 
@@ -106,7 +102,7 @@ class _Run:
     """One search for every length."""
 
     def __init__(self, model: Trained, graph: Graph, longest: int, until: float, tell: Tell) -> None:
-        self.hunt, self.until, self.tell = Hunt(model, graph, min(SHORT, longest)), until, tell
+        self.hunt, self.until, self.tell = Hunt(model, graph, min(OPTIONS.first_words, longest)), until, tell
         self.model, self.base, self.longest = as_read(model, graph, longest)
         self.memory: tuple[str, ...] = ()
         self.stopped: str | None = None
@@ -368,7 +364,7 @@ def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) 
     checked = Model(task, document["model"], task.top)
     language = Language(document["language"], document.get("memory"), task.top, len(checked.rows), checked.labels)
     atoms = Atoms(checked, 1, task.meter)
-    for scale in SCALES:
+    for scale in OPTIONS.scales:
         checker = Elaborator(task, checked, language, atoms, scale)
         checker.begin()
         checker.read_basis(document["basis"], task.top)
@@ -387,7 +383,7 @@ def elaborated(model: Trained, document: dict[str, Any], found: Sequence[Case]) 
 
 def _loosened(checker: Elaborator, case: Case) -> Case | None:
     """The case with its bounds as far outward as is needed."""
-    for more in LOOSER:
+    for more in OPTIONS.looser:
         upper, width = [u + more for u in case.upper], [w + 2 * more for w in case.width]
         try:
             checker.weigh(case.key[0], case.key[1])

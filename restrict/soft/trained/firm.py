@@ -15,9 +15,6 @@ from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import ALL, SAFE, Case, Search
 
-FIRM = 25
-"""Cells of a case in coordinates of its own: twice as many take 4 seconds more for 4 more positions of one model in
-three, none of the others."""
 Errors = Callable[[Sequence[Key], Form], Array]
 """For each label a bound on its rounding in each of some cells (an axis in front), each of its case."""
 
@@ -75,7 +72,7 @@ def firm(search: Search, errors: Errors, case: Case) -> tuple[int, Margin] | Non
         search.use(len(search.turns) - 1)
         box = search.rounded(key)
         search.quotients, search.held = None, search.ends(key, search.narrowed(key, *box, ALL))
-        found = _beyond(search, errors, key, [FirmCell(*search.span(*box), 0, OPTIONS.deepest)], FIRM)
+        found = _beyond(search, errors, key, [FirmCell(*search.span(*box), 0, OPTIONS.deepest)], OPTIONS.firm)
         search.turns.pop()
     return found
 

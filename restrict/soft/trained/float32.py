@@ -19,24 +19,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restrict.base.options import Fact
 from restrict.soft.bounds import rounding
 from restrict.soft.bounds.rounding import TINY, Ball, Pass, Spread, U
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.firm import NONE, Margin, firm, nearest
 from restrict.soft.trained.forms import Form, Part, Stages, Tail
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array, Norm
 from restrict.soft.trained.verdict import SAFE, Case, Search
 
-ULPS = 4
+ULPS: Fact[int] = 4
 """Units in the last place that ``exp``, ``tanh`` and the reciprocal square root may be off."""
-ROWS = 1500
+ROWS: Fact[int] = 1500
 """The most symbols at positions; a table of scores has this many squared entries."""
-TOGETHER = 32
-"""Cells whose rounding is bounded at once: more take no less time."""
-HEAVY = 1e-200
+HEAVY: Fact[float] = 1e-200
 """Words as heavy as that beside other symbols have the box that the search finds; it takes no weight below 1e-290."""
-SLACK = 1 + 1e-6
+SLACK: Fact[float] = 1 + 1e-6
 """For the engine's own rounding: of ranges that are found in float64, and of the sums of the bound."""
 
 
@@ -121,7 +121,7 @@ class Rounding:
 
     def together(self, keys: Sequence[Key], y: Form) -> Array:
         """:meth:`all_errors` of any number of cells."""
-        parts = (slice(at, at + TOGETHER) for at in range(0, len(keys), TOGETHER))
+        parts = (slice(at, at + OPTIONS.together) for at in range(0, len(keys), OPTIONS.together))
         return np.concatenate([self.all_errors(keys[part], Form(*(x[part] for x in y))) for part in parts])
 
     def all_errors(self, keys: Sequence[Key], y: Form) -> Array:
@@ -223,7 +223,7 @@ def plainly(search: Search, bounds: Rounding, cases: Sequence[Case]) -> dict[Key
     for number in {case.basis for case in cases}:
         search.use(number)
         mine = [case for case in cases if case.basis == number]
-        for some in (mine[at : at + TOGETHER] for at in range(0, len(mine), TOGETHER)):
+        for some in (mine[at : at + OPTIONS.together] for at in range(0, len(mine), OPTIONS.together)):
             forms = [search.kept(case.key, *search.span(*search.alone(case)))[0].form() for case in some]
             together = bounds.all_errors([case.key for case in some], Form.side_by_side(forms))
             for case, off in zip(some, together, strict=True):

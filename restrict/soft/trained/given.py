@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from restrict.base.errors import ModelError, NotEstablished, ResourceLimit, UsageError, quote
+from restrict.base.options import Fact
 from restrict.elaboration.trusted import trusted_check
 from restrict.soft.trained import claim, decide, every_length
 from restrict.soft.trained.answer import Answer
@@ -25,7 +26,7 @@ from restrict.soft.trained.wrong import Wrong, logits
 Word = tuple[int, ...]
 Trail = tuple["Trail", int] | None
 """A word: what is before its last symbol, and that; ``None``: the empty one."""
-PAIRS = 2_000_000
+PAIRS: Fact[int] = 2_000_000
 """Pairs of states of two graphs, a pair once for each length, that are compared."""
 
 

@@ -15,20 +15,20 @@ import numpy as np
 
 from restrict.base.arrays import I64
 from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.options import Fact
 from restrict.kernels.verdict import heaviest, trace
 from restrict.languages.dfa import Dfa, minimal
 from restrict.soft.models.config import task_automaton
 from restrict.soft.trained.model import Trained, forward
+from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
-MOST_STATES = 4096
+MOST_STATES: Fact[int] = 4096
 Delta = Sequence[Sequence[int]]
 """Transitions by state and symbol."""
 Ways = tuple[I64, I64, I64, I64]
 """What leads to a case, for the kernels: transitions by target (``ptr, source, symbol``), and the case."""
-FEW = 100
-"""Transitions, all of which are gone through for a case: to look for those that lead to it takes longer."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Graph:
         search went through the others."""
         case, (ptr, source, symbol) = self.spanned(key), self.edges
         spans = self.spans[: key[0] + 1]
-        if len(source) < FEW or any(one[1] > other[0] for one, other in itertools.pairwise(spans)):
+        if len(source) < OPTIONS.transitions or any(one[1] > other[0] for one, other in itertools.pairwise(spans)):
             return ptr, source, symbol, case
         ahead, levels = np.array([key[2]]), list[tuple[I64, I64, I64]]()
         for (low, high), (least, most) in zip(spans[:0:-1], spans[-2::-1], strict=True):

@@ -19,9 +19,6 @@ from restrict.soft.trained.model import Trained, entered, networked
 from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 
-EQUAL = 1e-7
-"""States that are nearer than this are merged in any case."""
-
 
 class State(NamedTuple):
     """Words of one length that end in one symbol and lead to one state of the language: some of them."""
@@ -159,7 +156,7 @@ class Histories:
         left = len(states)
         while True:
             a, b = np.unravel_index(int(far.argmin()), far.shape)
-            if not far[a, b] < (np.inf if left > most else EQUAL):
+            if not far[a, b] < (np.inf if left > most else OPTIONS.equal):
                 break
             members[a] += members[b]
             members[b] = []
@@ -176,7 +173,7 @@ class Histories:
         chosen, near = [0], np.full(len(points), np.inf)
         while len(chosen) < min(OPTIONS.samples, len(points)):
             near = np.minimum(near, np.abs(points - points[chosen[-1]]).max(1))
-            if near.max() <= EQUAL:
+            if near.max() <= OPTIONS.equal:
                 break
             chosen.append(int(near.argmax()))
         return State(states[group[0]].symbol, states[group[0]].of, words[chosen])

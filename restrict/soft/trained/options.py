@@ -3,8 +3,6 @@ each off. They are hints' options: no value of them can make a certificate wrong
 ``scripts/ablation.py --search verdict`` switches each off, and doubles it, and prints what it gains. What the checker
 has, too, what numbers a certificate can hold, and what floats may be off are constants of the modules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from restrict.base.options import HUGE, option
@@ -19,9 +17,7 @@ class VerdictOptions:
 
     # one layer: a case
     cells: int = option(400, 1, HUGE, "cells of one case before it is left open")
-    fewer: int = option(
-        75, 1, HUGE, "the same where a memory can tell all words apart, or one is tried, of several heads"
-    )
+    fewer: int = option(75, 1, HUGE, "the same where a memory can tell all words apart, of several heads")
     deepest: int = option(24, 1, 60, "halvings on one branch: cases that are decided need at most half as many")
     tried: int = option(5, 1, HUGE, "coordinates, the widest ones, that are tried before one is halved", 1)
     coarse: tuple[float, ...] = option(
@@ -35,23 +31,18 @@ class VerdictOptions:
     hard: int = option(12, 0, HUGE, "several heads: a case of more cells is tried along its worst label, too", HUGE)
     """More coordinates of their own take more bytes than a few cells."""
     turns: int = option(24, 0, 250, "coordinates of their own in one certificate", 0)
-    room: int = option(
-        10_000, 0, HUGE, "their numbers (nine bytes each), beyond which they are for open cases alone", 0
-    )
+    room: int = option(10_000, 0, HUGE, "their numbers (nine bytes each); beyond, they are for open cases alone", 0)
     again: float = option(1.3, 1, HUGE, "own coordinates are tried again at a position that is this much greater", HUGE)
     shortest: int = option(4, 1, HUGE, "the shortest words for which own coordinates are tried", 1)
     words: int = option(60, 2, HUGE, "words that are sampled for own coordinates")
     gain: float = option(0.7, 0, 1, "the share of cells that is worth own coordinates")
-    parts: tuple[int, ...] = option(
-        (1, 2), 1, 64, "parts of the range of the inverse deviation that are tried on a cell", (1,)
-    )
+    parts: tuple[int, ...] = option((1, 2), 1, 64, "parts of the range of the inverse deviation on a cell", (1,))
     held_parts: tuple[int, ...] = option((1, 2, 4, 8), 1, 64, "the same with bounds on what neurons read", (1,))
     simple: int = option(7, 1, HUGE, "a case of more cells is tried with bounds on what neurons read", HUGE)
     neurons: int = option(24, 0, 1 << 16, "on so many of them; of a case that is still open, on all", 0)
-    apart: float = option(
-        4.0, 0, HUGE, "a quotient of denominators is halved where it loses this many times more", HUGE
-    )
-    """Than what is not of the first order: its halves take no more cells than others, and make multipliers stronger."""
+    apart: float = option(4.0, 0, HUGE, "a quotient of denominators is halved where it loses so many times more", HUGE)
+    """Than what is not of the first order: its halves take no more cells than others, and make multipliers
+    stronger."""
     pieces: int = option(16, 2, HUGE, "the most pieces of a neuron's range, at whose width the grid begins", 2)
 
     # one layer: cells that no word reaches, and multipliers of sides
@@ -120,17 +111,37 @@ class VerdictOptions:
     )
     slopes_near: tuple[float, ...] = option((0.75, 1.3), -HUGE, HUGE, "and then by the best", ())
     sloped: float = option(0.1, 0, 2, "the share of the widest side from which a side of the box has a slope", 2.0)
-    leaves: tuple[int, int] = option(
-        (24, 200), 0, HUGE, "more cells of a case's own node, at first and before it is open"
-    )
+    leaves: tuple[int, int] = option((24, 200), 0, HUGE, "more cells of a case's own node, at first and in the end")
     split: int = option(10, 0, 20, "how often a cell that is not decided is halved on a branch", 0)
     node_turns: int = option(4, 1, HUGE, "a node is tried in the last coordinates of its symbol and state", 1)
-    near: float = option(
-        4, 0.001, HUGE, "and in its own where the sides add up to more than this part of the width", 0.001
-    )
+    near: float = option(4, 0.001, HUGE, "and in its own where the sides are more than this part of the width", 0.001)
     """That its keys may have. Those of one word, which has no axes, hold no other."""
     better: float = option(0.75, 0, 1, "its own are kept where that sum is so much smaller")
     node_rest: int = option(15, 0, HUGE, "in vain, more and more nodes are left alone, up to so many", 0)
+    least_axis: float = option(1e-3, 0, HUGE, "directions in which no value is farther from the mean are left out", 0)
+    axis_words: int = option(64, 1, HUGE, "random words of each length that is looked at for axes", 1)
+    long: int = option(32, 0, HUGE, "generators, the longest ones, that are multiplied for a form's deviation", 0)
+    scales: tuple[int, ...] = option(
+        (40, 48, 54), 24, 62, "bits behind the point of potentials, the fewest first that will do", (54,)
+    )
+    looser: tuple[int, ...] = option((0, 4, 64, 1024), 0, HUGE, "units of 2^-24 by which bounds move outward", (0,))
+    far: int = option(256, 1, HUGE, "words of about this length show the coordinates of a hard case of all lengths")
+    cycle_turns: int = option(240, 0, 250, "coordinates of their own of all lengths", 0)
+    first_words: int = option(12, 0, HUGE, "words up to this length are tried first, all of them where they are few", 0)
+    firm: int = option(25, 1, HUGE, "cells of a case in coordinates of its own", 1)
+    """Twice as many take 4 seconds more for 4 more positions of one model in three, none of the others."""
+    together: int = option(32, 1, HUGE, "cells whose rounding is bounded at once: more take no less time", 1)
+    transitions: int = option(100, 0, HUGE, "transitions that are gone through for a case, as looking takes longer", 0)
+    equal: float = option(1e-7, 0, HUGE, "states that are nearer are merged in any case", 0)
+    processes: int = option(8, 1, 64, "processes", 1)
+    worth: int = option(24, 1, HUGE, "leaves of cases that are worth a process")
+    leaf: int = option(900, 1, HUGE, "unit: how many bounds a symbol of a path one costs")
+    sent: int = option(6, 0, HUGE, "leaves of cases that are sent together before there is a certificate", 0)
+    process_room: int = option(1 << 22, 0, HUGE, "larger models are checked in one process, as each has tables", 0)
+    waiting: int = option(2, 0, HUGE, "how often a process is sent cases before it has verified the first", 0)
+    least_second: float = option(1e-9, 0, HUGE, "directions of the first layer that are left to the remainder", 0)
+    maps: int = option(128, 0, HUGE, "unit: a token's maps take as long as d^2 by this many scores")
+    batch: int = option(1 << 22, 1, HUGE, "numbers in the scores, or in the neurons, of one batch")
 
 
 OPTIONS = VerdictOptions()

@@ -17,17 +17,9 @@ from types import TracebackType
 
 from restrict.base.blocks import cores
 from restrict.checker.main import DEFAULT_LIMIT
+from restrict.soft.trained.options import OPTIONS
 
 CHILD = Path(__file__).with_name("child.py")
-MOST = 8
-"""Processes."""
-WORTH, LEAF = 24, 900
-"""Leaves of cases that are worth a process, and how many bounds a symbol of a path one costs."""
-ROOM = 1 << 22
-"""Larger models are checked in one process: each has the tables of all values."""
-AHEAD, WAITING = 6 * LEAF, 2
-"""What cases cost that are sent together before there is a certificate, and how often a process is sent some before it
-has verified the first."""
 Group = tuple[int, int]
 
 
@@ -40,7 +32,7 @@ class Processes:
         self.began: list[int] = []
         self.owners: dict[Group, int] = {}
         with suppress(OSError):  # no process to be had: the whole check does
-            for _ in range(min(MOST, cores()) if count is None else count):
+            for _ in range(min(OPTIONS.processes, cores()) if count is None else count):
                 self.processes.append(started())
 
     def __enter__(self) -> Processes:
@@ -59,7 +51,7 @@ class Processes:
 
     def ahead(self, model: bytes) -> None:
         """Cases are going to come before their certificate, under a claim that is another one from now on."""
-        self.owners, self.began = {}, [0] * (len(self.processes) - 1) if len(model) <= ROOM else []
+        self.owners, self.began = {}, [0] * (len(self.processes) - 1) if len(model) <= OPTIONS.process_room else []
         try:
             for process in self.processes[: len(self.began)]:
                 assert process.stdout is not None
@@ -75,7 +67,9 @@ class Processes:
             with suppress(OSError):
                 self.began[number] -= (stdout.read() or b"").count(b".")
         return min(
-            (k for k, count in enumerate(self.began) if count < WAITING), key=self.began.__getitem__, default=None
+            (k for k, count in enumerate(self.began) if count < OPTIONS.waiting),
+            key=self.began.__getitem__,
+            default=None,
         )
 
     def send(self, number: int, frame: dict[str, object], **more: bytes) -> None:
@@ -94,7 +88,11 @@ class Processes:
         for i, a, cost in leaves:
             costs[i, a] = costs.get((i, a), 0) + cost
         whole = sum(costs.values())
-        self.keep(0 if whole < WORTH * LEAF or len(model) > ROOM else 1 + whole // (WORTH * LEAF))
+        self.keep(
+            0
+            if whole < OPTIONS.worth * OPTIONS.leaf or len(model) > OPTIONS.process_room
+            else 1 + whole // (OPTIONS.worth * OPTIONS.leaf)
+        )
         rest = {group: cost for group, cost in costs.items() if group not in self.owners}
         owners, before, still = [[*group, k] for group, k in self.owners.items()], 0, max(sum(rest.values()), 1)
         for group, cost in rest.items():

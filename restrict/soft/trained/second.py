@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restrict.base.arrays import I64
+from restrict.base.options import Fact
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
 from restrict.soft.trained.axes import CellTable, axes, turn_document
@@ -28,14 +29,13 @@ from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.stored import Array
 from restrict.soft.trained.verdict import SAFE, Case, Open, Search, outward, widest
 
-KEPT, STREAM = 4, 24
+KEPT: Fact[int] = 4
+STREAM: Fact[int] = 24
 """Generators of a key, a value or a query, and of the stream behind the first block, as in the checker."""
-LEAST = 1e-9
-"""Directions of the first layer that are left to the remainder; what is left there is carried through a block."""
-LOOSE = 1e-5
+LOOSE: Fact[float] = 1e-5
 """By so much a bound stands beyond what is found: the checker's numbers differ from floats, in 1602 cases of `tomita7`
 by up to 2.4e-6, and a bound just below a multiple of ``2^-16`` would be refused."""
-SLOPE = 1 << 16
+SLOPE: Fact[int] = 1 << 16
 """Slopes of the second layer's output against a coordinate of the case's own cell are integers times ``2^-16``."""
 
 
@@ -85,7 +85,7 @@ class Second:
 
     def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
-        self.first, self.tail = Search(model, graph, n, LEAST), Tail(model, graph.labels)
+        self.first, self.tail = Search(model, graph, n, OPTIONS.least_second), Tail(model, graph.labels)
         self.behind, norm = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
         self.normal = self.behind if norm is None else self.behind._replace(scale=norm.weight, shift=norm.bias)
         d, heads, layer = model.d, model.heads, model.layers[1]

@@ -11,17 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from restrict.base.errors import ModelError, quote
+from restrict.base.options import Fact
 from restrict.base.tensorfile import Taken, refuse_pickle
 
 Array = npt.NDArray[np.float64]
-FINITE = 2.0**40
+FINITE: Fact[float] = 2.0**40
 """Weights are smaller than this, as in the checker; others are refused, as are infinities and NaN."""
 
 CONVERT = "`restrict soft import FILE --weights NEW.safetensors`"
 MASK = re.compile(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias")
 LENS = re.compile(r"blocks\.\d+\.attn\.(mask|IGNORE)")
 """Of TransformerLens, whose files are refused by the names of their weights, not by the types of these."""
-LARGEST_SIZE = 1 << 20
+LARGEST_SIZE: Fact[int] = 1 << 20
 """Of a width, a vocabulary or a number of positions."""
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from restrict.base.arrays import I64
-from restrict.soft.trained.atoms import LEAST, Basis, basis_of
+from restrict.base.options import Fact
+from restrict.soft.trained.atoms import Basis, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Near, valued
 from restrict.soft.trained.directions import BOUND, Directions, Key
@@ -24,15 +25,16 @@ from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
 
-SAFE = 1e-4
+SAFE: Fact[float] = 1e-4
 """A label's bound must be this far above zero, as the checker rounds outward."""
-SPANS = 64
+SPANS: Fact[int] = 64
 """Coordinates, the widest ones, that are kept apart on a cell, as in the checker; others go to the remainder."""
-ALL, READ = 1 << 16, 1 << 8
+ALL: Fact[int] = 1 << 16
+READ: Fact[int] = 1 << 8
 """Bounds on what neurons read: on all of them; and they are in units of ``2^-8``."""
 HUGE = float(1 << 59)
 """A certificate holds smaller multipliers."""
-BEYOND = 1e12
+BEYOND: Fact[float] = 1e12
 """No bounds are given on neurons that read as much."""
 
 
@@ -70,7 +72,7 @@ class Search(Directions):
 
     sided = True
 
-    def __init__(self, model: Trained, graph: Graph, n: int, least: float = LEAST) -> None:
+    def __init__(self, model: Trained, graph: Graph, n: int, least: float | None = None) -> None:
         super().__init__(model, graph, n, least)
         self.tail, self.n, self.cells = Tail(model, graph.labels), n, OPTIONS.cells
         self.neurons: Sequence[int] = (OPTIONS.neurons, ALL)

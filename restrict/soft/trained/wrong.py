@@ -16,11 +16,6 @@ from restrict.soft.trained.options import OPTIONS
 from restrict.soft.trained.read_out import margin
 from restrict.soft.trained.stored import Array
 
-MAPS = 128
-"""A token's maps take as long as ``d^2`` by this many scores: most of the time in wide models."""
-BATCH = 1 << 22
-"""Numbers in the scores, or in the neurons, of one batch."""
-
 
 class Wrong(NamedTuple):
     """A prefix (indices of symbols), the label whose sign is wrong, or that is the greatest, and its logit."""
@@ -76,11 +71,11 @@ class Hunt:
 
     def cost(self, length: int) -> int:
         """What a forward pass of one word takes, in scores."""
-        return int((length + 1) * (length + 1 + self.model.d**2 // MAPS))
+        return int((length + 1) * (length + 1 + self.model.d**2 // OPTIONS.maps))
 
     def batch(self, length: int) -> int:
         """How many words of a length are run at once."""
-        return max(1, BATCH // ((length + 1) * max(length + 1, 4 * self.model.d)))
+        return max(1, OPTIONS.batch // ((length + 1) * max(length + 1, 4 * self.model.d)))
 
     def short(self, late: Callable[[], bool] | None = None) -> tuple[Wrong | None, int]:
         """A shortest wrong prefix or ``None``, and the greatest length of which all prefixes were tried: length by
@@ -186,7 +181,7 @@ class Hunt:
         while work < OPTIONS.climb and not late():
             if best is not None and n >= len(best.word):
                 n, work = len(best.word) - 1, 0
-            size = max(1, min(OPTIONS.random, BATCH // (n + 1) ** 2))
+            size = max(1, min(OPTIONS.random, OPTIONS.batch // (n + 1) ** 2))
             work += size * (n + 1) ** 2 + (size * OPTIONS.random_work >> 16)
             lengths = np.flatnonzero(np.isfinite(worst[: n + 1]))
             near = None
