@@ -100,11 +100,12 @@ class Space:
 
     def _lines(self, wide: list[int], width: Floats) -> Lines:
         turns = np.pi * (np.arange(INFLUENCE.fan) + 0.5) / INFLUENCE.fan
-        pairs = list(itertools.combinations(wide, 2))
-        rows = np.zeros((len(pairs), INFLUENCE.fan, len(width)))
-        for k, (i, j) in enumerate(pairs):
-            rows[k, :, i], rows[k, :, j] = np.cos(turns) / width[i], np.sin(turns) / width[j]
-        rows = rows.reshape(-1, len(width))
+        axes, size = np.eye(len(width)), 1 / np.where(width > 0, width, 1.0)
+        fans = [
+            np.outer(np.cos(turns), size[i] * axes[i]) + np.outer(np.sin(turns), size[j] * axes[j])
+            for i, j in itertools.combinations(wide, 2)
+        ]
+        rows: Floats = np.concatenate([axes[:0], *fans])
         found = [self.changes.along(row @ self.basis)[1] for row in rows]
         low, high = (np.array([sum(r[side] for r in ranges) for ranges in found]) for side in (0, 1))
         along = rows @ self.basis
