@@ -11,7 +11,7 @@ from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.cli import common
 from restrict.cli.checking import Asked, asked, checked_by
-from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
+from restrict.cli.every_length import STATES, certify_everywhere, refuse_others
 from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
@@ -136,11 +136,11 @@ def certify_command(o: common.Given) -> None:
     if not o.pareto:
         common.check_writable(o.output)
     if o.all_lengths:
-        (certify_cost if o.cost else certify_pattern)(o)
+        certify_everywhere(o)
         return
     _ = o.program  # before workers start
     with common.crew(o.jobs, o.dask):
-        (_pareto if o.pareto else certify_everywhere if _everywhere(o) else _one_position)(o)
+        (_pareto if o.pareto else _all_positions if _everywhere(o) else _one_position)(o)
 
 
 def _one_position(o: common.Given) -> None:
@@ -215,7 +215,7 @@ def _exact(found: Certificate, o: common.Given, time: float | None, progress: An
     return found, optimum
 
 
-def certify_everywhere(o: common.Given) -> None:
+def _all_positions(o: common.Given) -> None:
     """Search, write, print."""
     from restrict.depth_reduction.theorem1 import certify_all
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from restrict.base.errors import ResourceLimit
+from restrict.base.wording import checked_line
 from restrict.cli.common import Given, flag
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ class Asked(NamedTuple):
 
     def text(self) -> str:
         """What is printed below a result: what the checker said, or why it has not been asked."""
-        verb = "not yet checked" if self.line is None else "checked"
-        return f"  {verb} by {NAMES[self.checker]}: {self.line or self.why or unchecked()}"
+        return checked_line(self.line, "" if self.line else self.why or unchecked(), NAMES[self.checker])
 
     def document(self) -> dict[str, str | None]:
         """What the checker said, for JSON: the line, and who said it."""
