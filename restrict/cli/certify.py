@@ -243,13 +243,13 @@ def report(
         if optimum is not None:
             out["exact"] = optimum.document()
         if bounds is not None:
-            out["lower_bound"] = bound_document(o.program, bounds, found, optimum)
+            out["lower_bound"] = bound_document(bounds, found, optimum)
         return out
 
     def text() -> str:
         told = [summary(o.program, found)]
         told += [] if optimum is None else [optimum.text(found)]
-        told += [] if bounds is None else [bounds_below(o.program, found, bounds, o.output, optimum)]
+        told += [] if bounds is None else [bounds_below(found, bounds, o.output, optimum)]
         return "\n".join([*told, said.text()])
 
     put(text, document, o.as_json, {"  written to": o.output})
