@@ -91,8 +91,8 @@ class Facts:
             + ("" if language.exact else "; answers by search where there is no dynamic programming"),
             *self._forcing("into L", self.into),
             *self._forcing("out of L", self.out),
-            *_growth("into L", self.growth_in),
-            *_growth("out of L", self.growth_out),
+            *self._growth("into L", self.growth_in),
+            *self._growth("out of L", self.growth_out),
             f"  star-free          {UNDECIDED if self.star_free is None else self.star_free.text()}",
             *([] if self.ac0 is None else [f"  in AC0             {self.ac0.text()}"]),
             *([] if self.classes is None else self.classes.lines()),
@@ -125,6 +125,13 @@ class Facts:
             "consequences": [vars(c) for c in consequences(self)],
         }
 
+    def _growth(self, title: str, answer: Growth | Unknown) -> list[str]:
+        """What holds at all lengths is about the language itself, and not about what is fixed beforehand."""
+        head = f"  growth {title:<12}{'' if self.pre is None else 'without the pre-restriction: '}"
+        if isinstance(answer, Unknown):
+            return [f"{head}{answer.text()}"]
+        return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
+
     def _forcing(self, title: str, answer: Forcing | Unknown | None) -> list[str]:
         head = f"  force {title:<13}"
         if answer is None:
@@ -141,13 +148,6 @@ class Facts:
 
     def __repr__(self) -> str:
         return f"Facts({self.language.spec!r}, n={self.n})"
-
-
-def _growth(title: str, answer: Growth | Unknown) -> list[str]:
-    head = f"  growth {title:<12}"
-    if isinstance(answer, Unknown):
-        return [f"{head}{answer.text()}"]
-    return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
 
 
 @dataclass(frozen=True)
