@@ -16,11 +16,12 @@ from restrict.all_lengths.program import UNDEFINED
 from restrict.all_lengths.recognise import recognise
 from restrict.all_lengths.stages import Record, build
 from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
-from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.errors import UsageError
 from restrict.base.htmltable import Shown, Table
-from restrict.base.wording import counted, spoken
+from restrict.base.wording import counted, parts, spoken
+from restrict.languages.consequences import tried
 from restrict.languages.dfa import Dfa
-from restrict.languages.monoid import star_free
+from restrict.languages.monoid import Aperiodicity, star_free
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
 from restrict.trial.run import Trial
@@ -156,11 +157,14 @@ class Automaton(Shown, Found):
         out |= {"states": one.states, "labels": labels}
         out["shortest"] = {label: list(word) for label, word in one.shortest().items() if label}
         if one.accepts and not self.every:
-            dfa = self.dfa()
-            out |= {"dfa_states": dfa.states, "star_free": _tried(lambda: _star_free(dfa))}
+            free = tried(star_free, dfa := self.dfa())
+            out |= {"dfa_states": dfa.states, "star_free": free.document()}
+            if isinstance(free, Aperiodicity):
+                out["star_free"] = {"holds": free.aperiodic} | parts(free, "word method")
         for label in labels[:LABELS]:
-            out[f"cost_{label}"] = _tried(lambda: self.costs(label).document())  # noqa: B023 - called at once
-            out[f"pattern_{label}"] = _tried(lambda: _pattern(self.pattern(label)))  # noqa: B023
+            pattern = tried(self.pattern, label)
+            out[f"cost_{label}"] = tried(self.costs, label).document()
+            out[f"pattern_{label}"] = pattern and pattern.document()
         return out
 
     def text(self) -> str:
@@ -179,8 +183,7 @@ class Automaton(Shown, Found):
             sides = f"{grown[0]} left and {grown[1]} right states, {states[0]} and {states[1]} after merging"
             out.append(f"  stage   {(', '.join(stage['heads']) or 'maps')[:60]}: {sides}, {stage['seconds']} s")
         if "bimachine" in content:
-            machine = content["bimachine"]
-            sides = f"{machine['left']} and {machine['right']} states"
+            sides = "{left} and {right} states".format(**content["bimachine"])
             out.append(f"  labels  at every position by a bimachine of {sides}")
             out.append("  what follows is about the label at the last position")
         labels = content["labels"]
@@ -189,11 +192,13 @@ class Automaton(Shown, Found):
         out += [f"  shortest word with {label!r}: {spoken(word)}" for label, word in content["shortest"].items()]
         if "star_free" in content:
             out.append(f"  minimal automaton of the accepted words: {counted(content['dfa_states'], 'state')}")
-            out.append(f"  star-free: {_said(content['star_free'], _star_text)}")
+            star = content["star_free"]
+            word = f"no: {spoken(star['word'])} permutes states" if star.get("word") is not None else "no"
+            out.append(f"  star-free: {_known(star) or ('yes' if star['holds'] else word)}")
         for label in labels[:LABELS]:
-            out.append(f"  cost of forcing {label!r}: {_said(content[f'cost_{label}'], lambda c: c['text'])}")
-            pattern = content[f"pattern_{label}"]
-            if pattern is not None and "text" in pattern:
+            cost, pattern = content[f"cost_{label}"], content[f"pattern_{label}"]
+            out.append(f"  cost of forcing {label!r}: {_known(cost) or cost['text']}")
+            if pattern is not None and not _known(pattern):
                 out.append(f"    {pattern['text']} forces it at every n >= {pattern['from']}")
         return "\n".join(out)
 
@@ -252,30 +257,9 @@ def automaton(
     return replace(found, trial=try_automaton(found))
 
 
-def _tried(question: Callable[[], Any]) -> Any:
-    try:
-        return question()
-    except ResourceLimit as error:
-        return {"unknown": str(error)}
-
-
-def _star_free(dfa: Dfa) -> dict[str, Any]:
-    found = star_free(dfa)
-    return {"holds": found.aperiodic, "word": None if found.word is None else list(found.word), "method": found.method}
-
-
-def _pattern(pattern: Pattern | None) -> dict[str, Any] | None:
-    return None if pattern is None else pattern.claim() | {"text": pattern.text(), "fixed": pattern.cost}
-
-
-def _said(answer: Any, text: Callable[[Any], str]) -> str:
-    return f"unknown: {answer['unknown']}" if "unknown" in answer else text(answer)
-
-
-def _star_text(answer: dict[str, Any]) -> str:
-    if answer["holds"]:
-        return "yes"
-    return "no" if answer["word"] is None else f"no: {spoken(answer['word'])} permutes states"
+def _known(answer: dict[str, Any]) -> str:
+    """That an answer is not known; nothing where it is."""
+    return f"unknown: {answer['unknown']}" if "unknown" in answer else ""
 
 
 def labels_of(found: Automaton) -> list[str]:

@@ -14,10 +14,12 @@ The theorems speak about different machines; the statements say which:
 Averaging, counting and soft attention are outside all of these.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted, fixed_spans, parts
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Growth
@@ -28,6 +30,7 @@ from restrict.languages.shuffle import ShuffleDyck
 from restrict.languages.varieties import Varieties
 from restrict.model.restriction import Restriction
 
+T = TypeVar("T")
 HAHN = "Hahn 2020, Theorem 1"
 COROLLARY = "Hahn 2020, Theorem 1 and Corollary 2"
 YANG = "Yang, Chiang & Angluin 2024 (star-free)"
@@ -57,6 +60,14 @@ class Unknown:
     def document(self) -> dict[str, str]:
         """That it is not known, as JSON."""
         return {"unknown": self.reason}
+
+
+def tried(question: Callable[..., T], *about: Any) -> T | Unknown:
+    """The answer to a question; :class:`Unknown` where it is out of reach."""
+    try:
+        return question(*about)
+    except ResourceLimit as error:
+        return Unknown(str(error))
 
 
 @dataclass(frozen=True)
