@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.cli import common
-from restrict.cli.checking import Asked, asked, checked_by
+from restrict.cli.checking import Asked, checked_by, saved_and_asked
 from restrict.cli.every_length import STATES, certify_everywhere, refuse_others
 from restrict.cli.printer import put
 from restrict.cli.terminal import echo
@@ -162,13 +162,10 @@ def _one_position(o: common.Given) -> None:
         if o.lower_bound and found.provenance.get("stopped") != "interrupted":
             left = LOWER_BOUND_SECONDS if o.time is None else deadline.left
             found, bounds = _bounded(found, o, left, progress)
-        late = common.saved(found, o.output) or "interrupted" in (
-            found.provenance.get("stopped"),
-            bounds and bounds.stopped,
-        )
-        said = asked(o.program, found, o.checker, late=late)
+        stopped = "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped)
+        said = saved_and_asked(o, found, stopped)
     report(found, said, o, optimum, bounds)
-    common.leave_interrupted(late or said.interrupted, o.output)
+    common.leave_interrupted(said.interrupted, o.output)
 
 
 def _bounded(found: Certificate, o: common.Given, time: float | None, progress: Any) -> tuple[Certificate, Bounds]:
@@ -222,12 +219,11 @@ def _all_positions(o: common.Given) -> None:
     with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
         found = certify_all(o.program, o.n, progress=progress, **o.only("free", "c", "method", "seed", "time"))
         more, how = found.document(), found.text(o.trace)
-        late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
-        said = asked(o.program, found.certificate, o.checker, late=late)
+        said = saved_and_asked(o, found.certificate, found.certificate.provenance.get("stopped") == "interrupted")
     report(found.certificate, said, o, more=more)
     if not o.as_json:
         echo(how)
-    common.leave_interrupted(late or said.interrupted, o.output)
+    common.leave_interrupted(said.interrupted, o.output)
 
 
 def report(

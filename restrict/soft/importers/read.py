@@ -90,8 +90,7 @@ def import_weights(
     path = Path(source) if isinstance(source, str | Path) else None
     facts: Mapping[str, Any] = {}
     if path is not None:
-        not_a_folder(path)
-        arrays: Arrays = read_arrays(path, MASK)
+        arrays: Arrays = read_arrays(no_folder(path), MASK)
     elif callable(getattr(source, "state_dict", None)):
         arrays, facts = source.state_dict(), facts_of(source)
     elif isinstance(source, Mapping):
@@ -132,8 +131,8 @@ WEIGHTS = (SUFFIX, ".bin", ".npz", ".pt", ".pth", ".ckpt")
 """Endings of files with weights; only the first is read, the others are told how to become one."""
 
 
-def not_a_folder(path: Path) -> None:
-    """Refuse a folder, with the files in it that may be meant: ``UsageError``."""
+def no_folder(path: Path) -> Path:
+    """The path; ``UsageError``, which names the files that may be meant, where it is a folder."""
     if path.is_dir():
         with refusals(f"{path}: cannot read"):
             found = sorted(inner for inner in path.iterdir() if inner.suffix in WEIGHTS)
@@ -141,6 +140,7 @@ def not_a_folder(path: Path) -> None:
         told = ", ".join(map(str, readable[:4])) + (", ..." if len(readable) > 4 else "")
         hint = f"give the file in it: {told}" if found else f"and no {SUFFIX} file is in it"
         raise UsageError(f"{path}: it is a folder; {hint}")
+    return path
 
 
 def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
