@@ -4,13 +4,14 @@ import errno
 import json
 import os
 import pydoc
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import restrict
 from restrict.base.errors import NotEstablished
 from restrict.cli import main as cli
 from restrict.cli.examples import EXAMPLES, FIRST
+from restrict.cli.printer import json_line
 from tests.commands import Answer, Shell, raising
 from tests.layouts import drawn, encoder_layers
 
@@ -704,6 +706,48 @@ def test_json_says_what_the_words_say(shell: Shell, playground: Path) -> None:
                 value = value[int(step) if isinstance(value, list) else step]
             shown = str(value)
             assert shown in words, (line, place, value, words)
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "run tagger abba": lambda: restrict.load("tagger").run("abba"),
+    "bounds -L 2 -H 1 -C 0.5": lambda: restrict.theorem_bounds(2, 1, "0.5"),
+    "verify contains-one -L 'regex:(0|1)*1(0|1)*'": lambda: restrict.verify(
+        restrict.load("contains-one"), "regex:(0|1)*1(0|1)*"
+    ),
+    "verify first-symbol --equals first-symbol --from 3": lambda: restrict.verify(
+        restrict.load("first-symbol"), equals=restrict.load("first-symbol"), first=3
+    ),
+    "certify contains-one --all-lengths": lambda: restrict.certify_all_lengths(restrict.load("contains-one"))[1],
+    "certify contains-one --all-lengths --label reject --cost -n 6": lambda: restrict.certify_costs(
+        restrict.load("contains-one"), "reject", n=6
+    )[1],
+    "automaton first-symbol": lambda: restrict.automaton(restrict.load("first-symbol")),
+    "tighten and-of-ors c.json": lambda: restrict.tighten(
+        restrict.load("and-of-ors"), restrict.load_certificate("c.json")
+    ),
+    "language parity -n 20": lambda: restrict.facts(restrict.language("parity"), 20),
+}
+"""Commands, and the calls of Python that say the same."""
+SECONDS = re.compile(r'\b[0-9.]+ s$|"seconds": [0-9.]+', re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", RESULTS)
+def test_a_result_says_what_its_command_prints(shell: Shell, line: str) -> None:
+    shell.good("certify and-of-ors -n 9 -o c.json")
+    found = RESULTS[line]()
+    assert SECONDS.sub("", found.text()) == SECONDS.sub("", shell.good(line)).removesuffix("\n")
+    document = shell.good(*shlex.split(line), "--json")
+    assert json.loads(SECONDS.sub('"seconds": 0', document)) == json.loads(
+        SECONDS.sub('"seconds": 0', json_line(found.document()))
+    )
+
+
+def test_a_word_that_refutes_is_said_in_python_too(shell: Shell) -> None:
+    line = "verify contains-one -L parity -o p.json"
+    found = restrict.verify(restrict.load("contains-one"), "parity")
+    result = shell(*line.split())
+    wrong, *proof = found.text("p.json").splitlines()
+    assert (result.code, result.err, result.out.splitlines()) == (3, f"restrict: {wrong}\n", proof)
 
 
 def test_check_and_show_print_json(shell: Shell) -> None:

@@ -237,6 +237,10 @@ def test_the_language_command_prints_costs_and_consequences(shell: Shell) -> Non
     out = shell.good("language", "dyck:1", "-n", 1000, "--pre", "corollary2")
     assert "words of 1000 symbols, 400 of them fixed beforehand" in out
     assert "201 fixed symbols beyond the pre-restriction (exact minimum; heights)" in out
+    growth = [line for line in out.splitlines() if line.startswith("  growth ")]
+    assert len(growth) == 4
+    assert all(line[21:].startswith("without the pre-restriction: ") for line in growth), "it is about all lengths"
+    assert "without the pre-restriction" not in shell.good("language", "dyck:1", "-n", 10)
     same = shell.good("language", "dyck:1", "-n", 1000, "--pre", "first=20%:(", "--pre", "last=200:)")
     assert same == out
 

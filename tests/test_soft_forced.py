@@ -21,7 +21,7 @@ from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph
 from restrict.soft.trained.model import Trained, forward, load, shifted
 from restrict.soft.trained.wrong import logits
 from tests import generator, verdict_cases
-from tests.commands import failed, succeeded
+from tests.commands import failed, raising, succeeded
 from tests.fuzzing.meaning import Meaning
 from tests.marks import heavy_after
 from tests.near_claims import biased
@@ -288,3 +288,18 @@ def test_the_graph_of_a_program_is_its_decisions_on_all_short_words(seed: int) -
             if not word and not defined:  # nothing is asked: what the model says, or anything where it has no answer
                 says = naive.logits(reader)[end] > 0 if graph.empty else end in graph.want[0]
             assert (end in graph.want[graph.state(word)]) == says
+
+
+def test_where_the_checker_does_not_follow_the_line_says_what_was_found_and_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As of words that weigh below 1e-77 of a symbol that they do not have, the unit of the checker's weights."""
+    model = load(TRAINED / "tomita2-1l1h16d.safetensors")
+    refusal = NotEstablished("certificate: cases[0]: head 0, direction 0: a word of the case is beyond the bound")
+    monkeypatch.setattr("restrict.soft.restriction.forced.trusted_check", raising(refusal))
+    with pytest.raises(
+        NotEstablished, match=r"fixed symbols? forces? the decision in floats, but the trusted checker"
+    ) as said:
+        force_decision(model, 6, decision_of(model, None), seconds=5)
+    assert str(said.value).startswith(model.name)
+    assert str(said.value).endswith(f"weighs little beside other symbols ({refusal})")

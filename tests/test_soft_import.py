@@ -352,6 +352,25 @@ def test_a_malformed_configuration_is_refused(content: bytes, tmp_path: Path) ->
     refused(path, tmp_path, ModelError)
 
 
+def test_of_a_folder_the_files_that_may_be_meant_are_named(tmp_path: Path) -> None:
+    """A downloaded checkpoint is a folder."""
+    told = failed(UsageError, "soft", "import", tmp_path, "-o", tmp_path / "m.json")
+    assert told == f"{tmp_path}: it is a folder; and no .safetensors file is in it"
+    for names, meant in (
+        (("config.json", "pytorch_model.bin"), "pytorch_model.bin"),
+        (("state.npz",), "pytorch_model.bin, state.npz"),
+        (("model.safetensors",), "model.safetensors"),
+        (("a.safetensors",), "a.safetensors, model.safetensors"),
+    ):
+        for name in names:
+            (tmp_path / name).touch()
+        told = failed(UsageError, "soft", "import", tmp_path, "-o", tmp_path / "m.json")
+        files = ", ".join(str(tmp_path / name) for name in meant.split(", "))
+        assert told == f"{tmp_path}: it is a folder; give the file in it: {files}"
+    with pytest.raises(UsageError, match="give the file in it"):
+        import_weights(tmp_path)
+
+
 def test_files_that_are_no_weights_are_refused(tmp_path: Path) -> None:
     path = gpt2_file(tmp_path)
     whole = path.read_bytes()

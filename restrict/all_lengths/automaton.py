@@ -18,12 +18,17 @@ from restrict.all_lengths.stages import Record, build
 from restrict.all_lengths.tried import Found, agree_with, members_of, try_automaton, try_cells, try_costs, try_pattern
 from restrict.base.errors import UsageError
 from restrict.base.htmltable import Shown, ShownTable
+from restrict.base.wording import counted, parts, spoken
+from restrict.languages.consequences import tried
 from restrict.languages.dfa import Dfa
+from restrict.languages.monoid import Aperiodicity, star_free
 from restrict.model.arguments import the_model
 from restrict.model.program import Model
 from restrict.trial.run import Trial
 
 Progress = Callable[[str], None]
+LABELS = 8
+"""The cost of forcing is said of at most this many labels."""
 
 
 class Automaton(Shown, Found):
@@ -112,6 +117,91 @@ class Automaton(Shown, Found):
         try_cells(self.model, cells, label, "a cheapest restriction forces")
         return cells
 
+    def undefined_document(self) -> dict[str, Any]:
+        """The lengths at which the model is not defined.
+
+        Returns:
+            A JSON object, empty where there is none.
+        """
+        lengths = self.undefined
+        return {"undefined": lengths.document() | {"text": lengths.text()}} if lengths else {}
+
+    def undefined_text(self) -> list[str]:
+        """The lengths at which the model is not defined.
+
+        Returns:
+            A line, or none where there is no such length.
+        """
+        lengths = self.undefined
+        return [f"  not defined, and nothing is said (a cost is 0): {lengths.text()}"] if lengths else []
+
+    def document(self) -> dict[str, Any]:
+        """The states, whether the language is star-free, the cost of forcing each label, shortest words. Cost: that of
+        :meth:`costs` and :meth:`pattern` for each of up to ``LABELS`` labels.
+
+        Returns:
+            A JSON object; what is too large to compute is ``{"unknown": REASON}``.
+
+        Raises:
+            Disagreement: a run of the model contradicts it.
+        """
+        out: dict[str, Any] = {"model": self.model.name, "stages": []} | self.undefined_document()
+        for record in self.account:
+            stage = {"heads": list(record.heads), "before_merging": list(record.grown), "states": list(record.states)}
+            out["stages"].append(stage | {"seconds": round(record.seconds, 3)})
+        labels = labels_of(self)
+        if self.every:
+            machine = self.built.machine
+            out["bimachine"] = {"left": len(machine.left), "right": len(machine.right), "labels": labels}
+        one = self.moore
+        out |= {"states": one.states, "labels": labels}
+        out["shortest"] = {label: list(word) for label, word in one.shortest().items() if label}
+        if one.accepts and not self.every:
+            free = tried(star_free, dfa := self.dfa())
+            out |= {"dfa_states": dfa.states, "star_free": free.document()}
+            if isinstance(free, Aperiodicity):
+                out["star_free"] = {"holds": free.aperiodic} | parts(free, "word method")
+        for label in labels[:LABELS]:
+            pattern = tried(self.pattern, label)
+            out[f"cost_{label}"] = tried(self.costs, label).document()
+            out[f"pattern_{label}"] = pattern and pattern.document()
+        return out
+
+    def text(self) -> str:
+        """What :meth:`document` has, in words.
+
+        Returns:
+            Lines.
+
+        Raises:
+            Disagreement: a run of the model contradicts it.
+        """
+        content = self.document()
+        out = [f"{content['model']}: at every length at which it is defined (exact)", *self.undefined_text()]
+        for stage in content["stages"]:
+            grown, states = stage["before_merging"], stage["states"]
+            sides = f"{grown[0]} left and {grown[1]} right states, {states[0]} and {states[1]} after merging"
+            out.append(f"  stage   {(', '.join(stage['heads']) or 'maps')[:60]}: {sides}, {stage['seconds']} s")
+        if "bimachine" in content:
+            sides = "{left} and {right} states".format(**content["bimachine"])
+            out.append(f"  labels  at every position by a bimachine of {sides}")
+            out.append("  what follows is about the label at the last position")
+        labels = content["labels"]
+        more = f" and {len(labels) - 20} more" if len(labels) > 20 else ""
+        out.append(f"  states  {content['states']} with the labels {', '.join(labels[:20])}{more}")
+        out += [f"  shortest word with {label!r}: {spoken(word)}" for label, word in content["shortest"].items()]
+        if "star_free" in content:
+            out.append(f"  minimal automaton of the accepted words: {counted(content['dfa_states'], 'state')}")
+            star = content["star_free"]
+            word = f"no: {spoken(star['word'])} permutes states" if star.get("word") is not None else "no"
+            out.append(f"  star-free: {_known(star) or ('yes' if star['holds'] else word)}")
+        for label in labels[:LABELS]:
+            cost, pattern = content[f"cost_{label}"], content[f"pattern_{label}"]
+            out.append(f"  cost of forcing {label!r}: {_known(cost) or cost['text']}")
+            if pattern is not None and not _known(pattern):
+                out.append(f"    {pattern['text']} forces it at every n >= {pattern['from']}")
+        return "\n".join(out)
+
     def figure(self) -> Any:
         """The drawing of the minimal automaton of the accepted words, with arrows between states; a notebook shows it.
 
@@ -165,6 +255,11 @@ def automaton(
     built = build(recognise(the_model(model)), Limits(states), progress, keep)
     found = Automaton(model, built, moore(built), Trial(model))
     return replace(found, trial=try_automaton(found))
+
+
+def _known(answer: dict[str, Any]) -> str:
+    """That an answer is not known; nothing where it is."""
+    return f"unknown: {answer['unknown']}" if "unknown" in answer else ""
 
 
 def labels_of(found: Automaton) -> list[str]:

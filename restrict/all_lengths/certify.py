@@ -39,17 +39,19 @@ def certify_all_lengths(
             f"no pattern `start middle middle ... end` with a middle of up to four cells forces {which} at every length"
         )
     best = min(patterns, key=lambda p: (p.share, p.cost))
-    return best, Proved(f"{best.text()} forces {best.label}", best.first, found, proved(model, found, best.claim()))
+    evidence = proved(model, found, best.claim())
+    return best, Proved(f"{best.text()} forces {best.label}", best.first, found, evidence, forcing=best)
 
 
 def certify_costs(
-    model: Model, label: str, *, states: int = DEFAULT_STATES, progress: Progress | None = None
+    model: Model, label: str, *, n: int | None = None, states: int = DEFAULT_STATES, progress: Progress | None = None
 ) -> tuple[Costs, Proved]:
     """The exact cost of forcing a label of the last position at every length, with its proof.
 
     Args:
         model: an order-only model.
         label: the label.
+        n: a length, markers counted: ``at`` of the proof then has a restriction with the fewest fixed positions there.
         states: the state limit.
         progress: called with a line after each stage.
 
@@ -58,9 +60,9 @@ def certify_costs(
         length until they are settled, are both the upper and the lower bound.
 
     Raises:
-        UsageError: no value of the output has this label.
+        UsageError: no value of the output has this label, or there are no inputs of length ``n``.
         NotEstablished: not order-only.
-        ModelError: the model is not defined at any length.
+        ModelError: the model is not defined at any length, or not at ``n``.
         ResourceLimit: too large.
     """
     found = automaton(model, states=states, progress=progress, keep=True)
@@ -69,4 +71,5 @@ def certify_costs(
         evidence = proved(model, found, costs(moore(found.built, merging=False), label, len(model.markers)).claim())
     except ResourceLimit as error:
         evidence = Evidence(reason=str(error))
-    return values, Proved(f"cost of {label}", 1, found, evidence)
+    at = None if n is None else (n, found.cheapest(label, n))
+    return values, Proved(f"cost of {label}", 1, found, evidence, forcing=values, at=at)

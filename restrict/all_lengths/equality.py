@@ -45,7 +45,7 @@ def equal(one: Model, two: Model, first: int, states: int, progress: Progress | 
     once = defined_once(here.moore, there.moore, ends)
     if wrong is not None:
         try_difference(one, wrong, claims[0], other=two)
-        return Counterexample(what, wrong, here, proved(one, here, claims[0]), once)
+        return Counterexample(what, wrong, here, proved(one, here, claims[0]), once, first, two.name)
     try_equal(here, there, first)
     second = Proved(what, first, there, proved(two, there, claims[1]))
     return Proved(what, first, here, proved(one, here, claims[0]), second, once)

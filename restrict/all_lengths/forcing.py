@@ -45,6 +45,12 @@ class Costs:
         content |= {"costs": list(cost.values), "growth": list(cost.growth)}
         return content | {"settled": max(settled.first, self.least, cost.start), "turn": settled.turn}
 
+    def document(self) -> dict[str, object]:
+        """The costs as JSON."""
+        cost, text = self.cost, self.text()
+        content: dict[str, object] = {"values": list(cost.values), "growth": list(cost.growth), "period": cost.period}
+        return content | {"bounded": self.bounded, "text": text}
+
     def table(self) -> list[str]:
         """One line for each range of lengths with equal costs; the last lines hold for all longer words."""
         cost, t, out = self.cost, self.least, []

@@ -47,6 +47,10 @@ class Pattern:
         """The share of the middle that is fixed."""
         return sum(a != FREE for a in self.middle) / len(self.middle)
 
+    def document(self) -> dict[str, object]:
+        """The pattern as JSON."""
+        return self.claim() | {"text": self.text(), "fixed": self.cost}
+
     def cells(self, symbols: int) -> tuple[str, ...] | None:
         """The pattern on words of so many symbols: a symbol or ``*`` for each; ``None`` where it does not fit."""
         inner = symbols - len(self.start) - len(self.end)

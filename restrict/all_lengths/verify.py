@@ -68,7 +68,7 @@ def verify(
     claim["shortest"] = int(wrong.n <= 16 or not read.spec.startswith("palindromes"))
     try_difference(model, wrong, claim)
     try_member(read, model, wrong.word, wrong.member, claim)
-    return Counterexample(read.spec, wrong, found, proved(model, found, claim))
+    return Counterexample(read.spec, wrong, found, proved(model, found, claim), first=first)
 
 
 def named(language: Language | str) -> Language:

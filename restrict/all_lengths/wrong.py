@@ -8,6 +8,7 @@ brackets the lengths lie between two such sets."""
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from restrict.all_lengths.tried import try_language, try_wrong_word
 from restrict.all_lengths.verify import named, verify
 from restrict.all_lengths.witness import wrong_word
 from restrict.base.errors import ResourceLimit, UsageError
+from restrict.base.wording import spoken
 from restrict.checker import refutation
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.equations import System
@@ -107,12 +109,12 @@ class WrongLengths(Evidenced):
         return self.least == self.most
 
     @property
-    def what(self) -> str:
+    def what(self) -> str:  # type: ignore[override] # read-only, as the others are, which are frozen
         """The language."""
         return self.example.what
 
     @property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> Automaton:  # type: ignore[override]
         """The model's automaton."""
         return self.example.automaton
 
@@ -152,8 +154,75 @@ def wrong_lengths(
         ResourceLimit: too large; or the set is not computed for this language. :func:`verify` then still gives a
             shortest word.
     """
-    found = verify(model, language, states=states, progress=progress)
-    return found if isinstance(found, Proved) else lengths_of(model, named(language), found)
+    found = refute_all_lengths(model, language, states=states, progress=progress)
+    if isinstance(found, Proved):
+        return found
+    if found.lengths is None:
+        raise ResourceLimit(found.reason)
+    return found.lengths
+
+
+@dataclass(frozen=True, eq=False)
+class Refuted:
+    """A shortest word on which a model is wrong about a language, and the ``lengths`` at which it is wrong on some
+    word; ``None`` where the set is not known, with the ``reason``. ``at``: a length, and such a word of that length."""
+
+    language: str
+    example: Counterexample
+    lengths: WrongLengths | None
+    reason: str = ""
+    at: tuple[int, tuple[str, ...]] | None = None
+
+    @property
+    def answer(self) -> WrongLengths | Counterexample:
+        """What is proved: of the lengths, or else of the word."""
+        return self.example if self.lengths is None or self.lengths.proof is None else self.lengths
+
+    def document(self) -> dict[str, Any]:
+        """Word, lengths and proof as JSON."""
+        wrong, where = self.example.difference, self.lengths
+        out = Evidenced.document(self.answer) | {"word": list(wrong.word), "n": wrong.n}
+        out["exact"] = where is not None and where.exact
+        out["lengths"] = None if where is None else where.least.document()
+        out["at_most"] = None if where is None else where.most.document()
+        out |= {} if self.at is None else {"word_at": {"n": self.at[0], "word": list(self.at[1])}}
+        return out | {"reason": self.reason or None}
+
+    def text(self, path: str | Path | None = None) -> str:
+        """A shortest word, the lengths and the proof, which is in the file ``path``, in words."""
+        model, wrong = self.example.automaton.model, self.example.difference
+        first = f"wrong at n = {wrong.n}, the first such length"
+        told = [f"{model.name} does not recognise {self.language}"]
+        told.append(f"  {first if self.lengths is None else self.lengths.text()}")
+        told += [f"  {self.reason}"] if self.reason else []
+        member = "a member" if wrong.member else "not a member"
+        told.append(f"  shortest word: {spoken(wrong.word)} (n = {wrong.n}): {member}, the model says {wrong.said!r}")
+        told += [] if self.at is None else [f"  at n = {self.at[0]}: {spoken(self.at[1])}"]
+        return "\n".join([*told, self.answer.proof_text(path)])
+
+
+def refute_all_lengths(
+    model: Model,
+    language: Language | str,
+    *,
+    n: int | None = None,
+    states: int = DEFAULT_STATES,
+    progress: Callable[[str], None] | None = None,
+) -> Refuted | Proved:
+    """Where a model is wrong about a language, or that it is right at every length. ``n``: with a word of this length,
+    markers counted. ``ResourceLimit``: too large, or a word of length ``n`` was asked for and the set is not known;
+    other errors are those of :func:`wrong_lengths`."""
+    read = named(language)
+    found = verify(model, read, states=states, progress=progress)
+    if isinstance(found, Proved):
+        return found
+    try:
+        where, reason = lengths_of(model, read, found), ""
+    except ResourceLimit as error:
+        if n is not None:
+            raise
+        where, reason = None, str(error)
+    return Refuted(read.spec, found, where, reason, None if n is None or where is None else (n, where.word(n)))
 
 
 def lengths_of(model: Model, language: Language, example: Counterexample) -> WrongLengths:

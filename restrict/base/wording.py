@@ -83,6 +83,16 @@ def joined(word: Collection[str]) -> str:
     return joiner(word).join(word)
 
 
+def spoken(word: Collection[str]) -> str:
+    """A word as text; the empty word is named. Cost: linear in the word."""
+    return joined(word) or "the empty word"
+
+
+def checked_line(line: str | None, why: str, checker: str = "the trusted checker") -> str:
+    """What is printed below a result: a checker's line, or why it has not been asked. Cost: O(1)."""
+    return f"  {'not yet ' if line is None else ''}checked by {checker}: {why if line is None else line}"
+
+
 def columns(rows: Sequence[Sequence[str]], *, right: bool = False, indent: str = "") -> str:
     """A table, columns two spaces apart; the first row may be the head. O(cells)."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from restrict.base.deadline import Deadline
 from restrict.base.errors import UsageError
 from restrict.cli import common
-from restrict.cli.checking import Asked, asked, checked_by
-from restrict.cli.every_length import STATES, certify_cost, certify_pattern, refuse_others
+from restrict.cli.checking import Asked, checked_by, saved_and_asked
+from restrict.cli.every_length import STATES, certify_everywhere, refuse_others
 from restrict.cli.printer import put
 from restrict.cli.terminal import echo
 
@@ -136,11 +136,11 @@ def certify_command(o: common.Given) -> None:
     if not o.pareto:
         common.check_writable(o.output)
     if o.all_lengths:
-        (certify_cost if o.cost else certify_pattern)(o)
+        certify_everywhere(o)
         return
     _ = o.program  # before workers start
     with common.crew(o.jobs, o.dask):
-        (_pareto if o.pareto else certify_everywhere if _everywhere(o) else _one_position)(o)
+        (_pareto if o.pareto else _all_positions if _everywhere(o) else _one_position)(o)
 
 
 def _one_position(o: common.Given) -> None:
@@ -162,13 +162,10 @@ def _one_position(o: common.Given) -> None:
         if o.lower_bound and found.provenance.get("stopped") != "interrupted":
             left = LOWER_BOUND_SECONDS if o.time is None else deadline.left
             found, bounds = _bounded(found, o, left, progress)
-        late = common.saved(found, o.output) or "interrupted" in (
-            found.provenance.get("stopped"),
-            bounds and bounds.stopped,
-        )
-        said = asked(o.program, found, o.checker, late=late)
+        stopped = "interrupted" in (found.provenance.get("stopped"), bounds and bounds.stopped)
+        said = saved_and_asked(o, found, stopped)
     report(found, said, o, optimum, bounds)
-    common.leave_interrupted(late or said.interrupted, o.output)
+    common.leave_interrupted(said.interrupted, o.output)
 
 
 def _bounded(found: Certificate, o: common.Given, time: float | None, progress: Any) -> tuple[Certificate, Bounds]:
@@ -215,19 +212,18 @@ def _exact(found: Certificate, o: common.Given, time: float | None, progress: An
     return found, optimum
 
 
-def certify_everywhere(o: common.Given) -> None:
+def _all_positions(o: common.Given) -> None:
     """Search, write, print."""
     from restrict.depth_reduction.theorem1 import certify_all
 
     with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
         found = certify_all(o.program, o.n, progress=progress, **o.only("free", "c", "method", "seed", "time"))
         more, how = found.document(), found.text(o.trace)
-        late = common.saved(found.certificate, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
-        said = asked(o.program, found.certificate, o.checker, late=late)
+        said = saved_and_asked(o, found.certificate, found.certificate.provenance.get("stopped") == "interrupted")
     report(found.certificate, said, o, more=more)
     if not o.as_json:
         echo(how)
-    common.leave_interrupted(late or said.interrupted, o.output)
+    common.leave_interrupted(said.interrupted, o.output)
 
 
 def report(
@@ -243,13 +239,13 @@ def report(
         if optimum is not None:
             out["exact"] = optimum.document()
         if bounds is not None:
-            out["lower_bound"] = bound_document(o.program, bounds, found, optimum)
+            out["lower_bound"] = bound_document(bounds, found, optimum)
         return out
 
     def text() -> str:
         told = [summary(o.program, found)]
         told += [] if optimum is None else [optimum.text(found)]
-        told += [] if bounds is None else [bounds_below(o.program, found, bounds, o.output, optimum)]
+        told += [] if bounds is None else [bounds_below(found, bounds, o.output, optimum)]
         return "\n".join([*told, said.text()])
 
     put(text, document, o.as_json, {"  written to": o.output})

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from restrict.base.errors import ResourceLimit
-from restrict.cli.common import Given, flag
+from restrict.base.wording import checked_line
+from restrict.cli.common import Given, flag, saved
 
 if TYPE_CHECKING:
     from restrict.certificate.claimed import Claimed
@@ -57,8 +58,7 @@ class Asked(NamedTuple):
 
     def text(self) -> str:
         """What is printed below a result: what the checker said, or why it has not been asked."""
-        verb = "not yet checked" if self.line is None else "checked"
-        return f"  {verb} by {NAMES[self.checker]}: {self.line or self.why or unchecked()}"
+        return checked_line(self.line, "" if self.line else self.why or unchecked(), NAMES[self.checker])
 
     def document(self) -> dict[str, str | None]:
         """What the checker said, for JSON: the line, and who said it."""
@@ -73,6 +73,14 @@ def asked(program: Model, found: Claimed, checker: str = KERNEL, *, late: bool =
     except KeyboardInterrupt:
         return Asked(None, checker, unchecked("interrupted"), True)
     return Asked(line, checker, unchecked("after Ctrl-C there is about a second for it") if late else None)
+
+
+def saved_and_asked(o: Given, found: Claimed, stopped: bool) -> Asked:
+    """Write a result, if a file is named, and ask the checker. ``stopped``: Ctrl-C has ended the search; whether it
+    came at all is in the answer."""
+    late = saved(found, o.output) or stopped
+    said = asked(o.program, found, o.checker, late=late)
+    return said._replace(interrupted=late or said.interrupted)
 
 
 def trusted_line(program: Model, found: Claimed, checker: str = KERNEL, limit: int = AUTOMATIC_CHECK) -> str | None:

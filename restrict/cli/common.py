@@ -45,22 +45,6 @@ def say(message: str, code: int) -> int:
     return code
 
 
-def at_most(x: float) -> str:
-    """A certified bound with four digits, not below it."""
-    from decimal import ROUND_CEILING, Context, Decimal
-
-    return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
-
-
-def right_up_to(longest: int, most: int = LONGEST // 10) -> str:
-    """Up to which length floating point is certified; ``most``: the longest that there is, by default that
-    of softmax models."""
-    if longest >= most:
-        return f"right up to n = {longest}, the longest (certified)"
-    what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
-    return f"{what}; from n = {longest + 1} on the result may be wrong"
-
-
 def no_model(path: Path, advice: str) -> None:
     """Refuse the name of a model where a file with a result is expected."""
     from restrict.model.source import GENERATORS

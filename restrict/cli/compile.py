@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,7 +19,6 @@ from restrict.cli.printer import put, put_file
 if TYPE_CHECKING:
     from restrict.logic.formula import Formula
     from restrict.model.program import Model
-    from restrict.simulate.formulas.compiler import Compiled
 
 KINDS = (("heads", "head"), ("depth", "layer"), ("maps", "map"))
 """What is counted of a model, and its noun."""
@@ -97,9 +96,13 @@ def _to_program(o: common.Given) -> None:
     assert model.content is not None
     found = {"file": str(output), **summary(model), "temporal_operators": parsed.temporal, "words_compared": words}
     text = f"{output}: {summed_up(model)} ({counted(parsed.temporal, 'different temporal subformula')})"
-    if words is not None and verify is not None:
-        text += f"\n  equal to the evaluator on all {words} words of up to {counted(verify, 'symbol')} (exact)"
+    if words is not None:
+        text += _equal(words, verify) + " (exact)"
     put_file(model.content, output, text, found, o.as_json)
+
+
+def _equal(words: int, longest: int) -> str:
+    return f"\n  equal to the evaluator on all {words} words of up to {counted(longest, 'symbol')}"
 
 
 def _compared(what: str, found: tuple[Sequence[str] | None, int]) -> int:
@@ -196,8 +199,9 @@ def compile_to_soft(formula: str | None, symbols: list[str] | None, o: common.Gi
     compiled = compile_soft(parsed, alphabet, how=o.how, decoder=o.decoder, at=o.at, name=o.name or o.spec)
     words = None if o.verify is None else _compared("model", counterexample(compiled, o.verify))
     compiled.model.save(o.output)
-    found = {"file": str(o.output), **compiled.budget.document(compiled.model, o.n)}
-    put(_in_words(found, compiled, o, words), found | {"words_compared": words}, o.as_json)
+    document = {"file": str(o.output), **compiled.document(o.n), "words_compared": words}
+    more = "" if words is None else f"{_equal(words, o.verify)}, in float64 and float32 (exact)"
+    put(lambda: compiled.text(o.output, o.n) + more, document, o.as_json)
 
 
 def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -> tuple[Formula, tuple[str, ...]]:
@@ -223,32 +227,3 @@ def _formula(formula: str | None, spec: str | None, symbols: list[str] | None) -
         return formula_of(language.dfa, language.spec), language.alphabet
     except NotEstablished as error:
         raise NotEstablished(f"{error}; {COUNTS}") from None
-
-
-def _in_words(found: dict[str, Any], compiled: Compiled, o: common.Given, words: int | None) -> str:
-    heads = found["heads"]
-    told = [
-        f"{found['file']}: {counted(len(heads), 'head')} in {counted(found['layers'], 'layer')}, "
-        f"width {found['width']} ({found['theorem']})"
-    ]
-    if compiled.model.positions.terms:
-        told.append(f"  position embeddings: {', '.join(found['position_embeddings'])}")
-    told.append(
-        f"  before rounding every Boolean is within {common.at_most(found['deviation_at_every_n'])} of its truth "
-        "value, at every length (certified bound; the limit is 0.25)"
-    )
-    if o.n is not None:
-        told.append(f"  at n = {o.n}: within {common.at_most(compiled.budget.deviation(o.n))} (certified bound)")
-    told += [f"  {kind}: {common.right_up_to(found[f'certified_length_{kind}'])}" for kind in ("float64", "float32")]
-    for head in heads:
-        bound = f", within {common.at_most(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
-        told.append(
-            f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
-            f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
-        )
-    if words is not None and o.verify is not None:
-        told.append(
-            f"  equal to the evaluator on all {words} words of up to {counted(o.verify, 'symbol')}, in float64 "
-            "and float32 (exact)"
-        )
-    return "\n".join(told)

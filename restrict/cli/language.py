@@ -78,16 +78,15 @@ def language(o: common.Given) -> None:
 
 def of_language(language: Language) -> Varieties:
     """The classes of a regular language."""
+    from restrict.languages.consequences import Unknown, tried
     from restrict.languages.monoid import star_free
     from restrict.languages.regular import Regular
     from restrict.languages.varieties import varieties
 
     if not isinstance(language, Regular):
         raise UsageError(f"{language.spec} is not regular; the classes are those of regular languages")
-    try:
-        return varieties(language.dfa, star_free(language.dfa))
-    except ResourceLimit:
-        return varieties(language.dfa, None)
+    free = tried(star_free, language.dfa)
+    return varieties(language.dfa, None if isinstance(free, Unknown) else free)
 
 
 def without_length(language: Language, export: Path | None, as_json: bool) -> None:

@@ -32,7 +32,7 @@ def lower_bound_command(o: common.Given) -> None:
     `restrict certify` finds a restriction that forces the output; this proves that none with fewer positions does.
     """
     from restrict.optimum.lower_bound import lower_bound
-    from restrict.report.lower_bound import bound_document, bound_lines, has_claim
+    from restrict.report.lower_bound import has_claim
 
     with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
         with common.crew(o.jobs):
@@ -48,9 +48,9 @@ def lower_bound_command(o: common.Given) -> None:
 
     def document() -> dict[str, Any]:
         place = {"file": written and str(written)}
-        return {"model": o.program.name, "n": o.n} | bound_document(o.program, found) | place | said.document()
+        return found.document() | place | said.document()
 
-    told = [bound_lines(o.program, found), *([said.text()] if claimed else [])]
+    told = [found.text(), *([said.text()] if claimed else [])]
     if o.output is not None:
         told.append(f"  written to {o.output}" if written else "  not written: a bound of 0 has no certificate")
     put("\n".join(told), document, o.as_json)

@@ -6,7 +6,7 @@ from typing import Any
 
 from restrict.base.errors import NotEstablished
 from restrict.cli import common
-from restrict.cli.checking import Asked, asked, checked_by
+from restrict.cli.checking import checked_by, saved_and_asked
 from restrict.cli.every_length import STATES, refuse_others, refute_everywhere
 from restrict.cli.printer import put, put_json
 
@@ -43,10 +43,8 @@ def refute_command(o: common.Given) -> None:
         return
     with common.progress_on(f"{o.program.name[:40]}, n = {o.n}") as progress:
         found = refute(o.program, o.spec, o.n, progress=progress, **o.only("target", "c", "exact", "seed", "time"))
-        said, late = Asked(None), False
         if isinstance(found, Refutation):
-            late = common.saved(found, o.output) or found.certificate.provenance.get("stopped") == "interrupted"
-            said = asked(o.program, found, o.checker, late=late)
+            said = saved_and_asked(o, found, found.certificate.provenance.get("stopped") == "interrupted")
     if not isinstance(found, Refutation):
         if o.as_json:
             put_json(found.document())
@@ -62,4 +60,4 @@ def refute_command(o: common.Given) -> None:
         return f"{refutation_summary(found)}\n{OWN_TEST if own else said.text()}"
 
     put(text, document, o.as_json, {"  written to": o.output})
-    common.leave_interrupted(late or said.interrupted, o.output, "refutation")
+    common.leave_interrupted(said.interrupted, o.output, "refutation")

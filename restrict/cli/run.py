@@ -16,9 +16,4 @@ def run(o: common.Given) -> None:
     WORD is one string (0110), or one argument per symbol (w0 i r).
     """
     trace = o.program.run(o.word[0] if len(o.word) == 1 else list(o.word))
-    document = {
-        "values": {name: row.tolist() for name, row in trace.values.items()},
-        "attended": {name: row.tolist() for name, row in trace.attended.items()},
-        "output": trace.output,
-    }
-    put(lambda: str(trace), document, o.as_json, wide=True)
+    put(trace.text, trace.document, o.as_json, wide=True)

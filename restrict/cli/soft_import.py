@@ -8,7 +8,7 @@ import click
 
 from restrict.base.errors import UsageError
 from restrict.base.files import will_write
-from restrict.cli.common import FILE, JSON, Given, Whole, command, file_option, option, output_option
+from restrict.cli.common import FILE, JSON, PATH, Given, Whole, command, file_option, option, output_option
 from restrict.cli.printer import put
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SYMBOLS = "letters side by side, or separated by spaces"
 
 
 @command("import")
-@click.argument("file", type=FILE)
+@click.argument("file", type=PATH)
 @output_option("the model")
 @file_option(
     "--weights", "Write NAME.safetensors with GPT-2's names, NAME.config.json beside it: what soft verify reads."

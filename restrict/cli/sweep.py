@@ -6,23 +6,17 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from restrict.base.errors import UsageError
-from restrict.base.wording import counted, install
+from restrict.base.wording import install
 from restrict.cli import common
 from restrict.cli.printer import put, put_json
 from restrict.cli.terminal import is_terminal
 
-if TYPE_CHECKING:
-    from restrict.sweep.run import Engine
-
-GROUPS = 60
-"""Groups of rows that are summed up at the end."""
 Hooks = tuple[Callable[[int], None], Callable[[dict[str, Any]], None]]
 
 
@@ -49,7 +43,8 @@ def sweep(o: common.Given) -> None:
       seed = {from = 0, to = 9}
       n = [1000, 10000]
     """
-    from restrict.sweep.run import Engine
+    from restrict.sweep.result import load_sweep
+    from restrict.sweep.run import Engine, Rechecked, Summary, established, recheck_rows, run_items
     from restrict.sweep.spec import read_spec
 
     if o.fast and not o.recheck:
@@ -68,15 +63,25 @@ def sweep(o: common.Given) -> None:
     try:
         with _bar() as hooks:
             engine = Engine(o.jobs, o.dask, *hooks)
-            summary = _recheck(rows, engine, o) if o.recheck else _run(described.items, rows, engine, o.retry)
+            found: Rechecked | Summary
+            if o.recheck:
+                found = recheck_rows(rows, engine, fast=o.fast)
+            else:
+                found = run_items(described.items, rows, engine, retry=o.retry)
     except KeyboardInterrupt:
         if o.recheck:
             raise
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not stop the last line
         sys.exit(common.say(f"interrupted; the rows so far are in {rows}; the same command goes on from there", 130))
+    document = {"rows": str(rows)} | found.document()
+    if isinstance(found, Rechecked) and found.wrong:
+        if o.as_json:
+            put_json(document)
+        established(found, rows)
     if o.parquet is not None:
-        summary["parquet"] = _table(rows, o.parquet)
-    _report(summary, rows, o.parquet, o.as_json)
+        load_sweep(rows).to_parquet(o.parquet)
+        document["parquet"] = str(o.parquet)
+    put(lambda: f"{rows}: {found.text()}", document, o.as_json, {"table in": o.parquet}, wide=True)
 
 
 def _importable(dask: str | None, parquet: Path | None) -> None:
@@ -87,53 +92,6 @@ def _importable(dask: str | None, parquet: Path | None) -> None:
         raise UsageError(f"--dask needs Dask: {install('sweep')}")
     if parquet is not None and find_spec("duckdb") is None:
         raise UsageError(f"--parquet needs DuckDB: {install('sweep')}")
-
-
-def _run(items: Any, rows: Path, engine: Engine, retry: bool) -> dict[str, Any]:
-    """Run the items that have no row yet."""
-    from restrict.base.groups import grouped, table
-    from restrict.sweep.run import run_items
-
-    done = run_items(items, rows, engine, retry=retry)
-    groups = grouped(done.rows) if done.rows else []
-    return {
-        "rows": str(rows), "items": done.items, "new": done.new, "failed": done.failed, "older": done.older,
-        "groups": [asdict(group) for group in groups[:GROUPS]], "more": max(0, len(groups) - GROUPS),
-        "text": table(groups[:GROUPS]) if len(done.rows) > 1 else "",
-    }  # fmt: skip
-
-
-def _recheck(rows: Path, engine: Engine, o: common.Given) -> dict[str, Any]:
-    from restrict.sweep.run import established, recheck_rows
-
-    found = recheck_rows(rows, engine, fast=o.fast)
-    if o.as_json and found.wrong:
-        put_json({"rows": str(rows), "checked": found.checked, "wrong": dict(found.wrong)})
-    established(found, rows)
-    return {"rows": str(rows), "checked": found.checked, "without": found.without, "wrong": {}}
-
-
-def _table(rows: Path, parquet: Path) -> str:
-    from restrict.sweep.store import read_rows
-    from restrict.sweep.table import write_parquet
-
-    write_parquet(read_rows(rows)[0].values(), parquet)
-    return str(parquet)
-
-
-def _report(summary: dict[str, Any], rows: Path, parquet: Path | None, as_json: bool) -> None:
-    if "checked" in summary:
-        what = (
-            f"{counted(summary['checked'], 'certificate')} verified, {counted(summary['without'], 'row')} without one"
-        )
-    else:
-        what = f"{counted(summary['items'], 'item')}, {summary['new']} new, {summary['failed']} with an error"
-        if summary["older"]:
-            what += f"; {counted(summary['older'], 'row')} of another spec left alone"
-    lines = [f"{rows}: {what}", *filter(None, [summary.pop("text", "")])]
-    if summary.get("more"):
-        lines.append(f"... and {summary['more']} more groups")
-    put("\n".join(lines), summary, as_json, {"table in": parquet}, wide=True)
 
 
 @contextmanager

@@ -32,16 +32,5 @@ def tighten_command(o: common.Given) -> None:
     start = Certificate.load(o.certificate)
     with common.result_folder(o.proofs):
         found = tighten(o.program, start, folder=o.proofs, time=o.time)
-    open_ = found.c - len(found.needed)
-    text = (
-        f"c = {found.c} after removing {len(found.removed)} of {counted(start.claim.c, 'claimed dependency')}, by SAT\n"
-        f"  certainly needed: {len(found.needed)}" + (f", undecided: {open_}" if open_ else " (so c is exact)")
-    )
-    document = {"c": found.c, "dependencies": list(found.dependencies), "removed": list(found.removed)}
-    document["needed"] = sorted(found.needed)
-    document["proved"] = [proof.position for proof in found.proofs if proof.verified]
-    verified = sum(proof.verified for proof in found.proofs)
-    if verified < len(found.proofs):  # the solvers gave no proof that could be checked
-        text += f"\n  of {len(found.proofs) - verified} removed only the answer of SAT is known, no proof"
-    files = {f"  {counted(verified, 'verified proof')} in": o.proofs if verified else None}
-    put(text, document, o.as_json, files)
+    files = {f"  {counted(found.verified, 'verified proof')} in": o.proofs if found.verified else None}
+    put(found.text, found.document, o.as_json, files)

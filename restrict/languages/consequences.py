@@ -14,10 +14,12 @@ The theorems speak about different machines; the statements say which:
 Averaging, counting and soft attention are outside all of these.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+from restrict.base.errors import ResourceLimit
 from restrict.base.wording import counted, fixed_spans, parts
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Growth
@@ -28,6 +30,7 @@ from restrict.languages.shuffle import ShuffleDyck
 from restrict.languages.varieties import Varieties
 from restrict.model.restriction import Restriction
 
+T = TypeVar("T")
 HAHN = "Hahn 2020, Theorem 1"
 COROLLARY = "Hahn 2020, Theorem 1 and Corollary 2"
 YANG = "Yang, Chiang & Angluin 2024 (star-free)"
@@ -57,6 +60,14 @@ class Unknown:
     def document(self) -> dict[str, str]:
         """That it is not known, as JSON."""
         return {"unknown": self.reason}
+
+
+def tried(question: Callable[..., T], *about: Any) -> T | Unknown:
+    """The answer to a question; :class:`Unknown` where it is out of reach."""
+    try:
+        return question(*about)
+    except ResourceLimit as error:
+        return Unknown(str(error))
 
 
 @dataclass(frozen=True)
@@ -91,8 +102,8 @@ class Facts:
             + ("" if language.exact else "; answers by search where there is no dynamic programming"),
             *self._forcing("into L", self.into),
             *self._forcing("out of L", self.out),
-            *_growth("into L", self.growth_in),
-            *_growth("out of L", self.growth_out),
+            *self._growth("into L", self.growth_in),
+            *self._growth("out of L", self.growth_out),
             f"  star-free          {UNDECIDED if self.star_free is None else self.star_free.text()}",
             *([] if self.ac0 is None else [f"  in AC0             {self.ac0.text()}"]),
             *([] if self.classes is None else self.classes.lines()),
@@ -125,6 +136,13 @@ class Facts:
             "consequences": [vars(c) for c in consequences(self)],
         }
 
+    def _growth(self, title: str, answer: Growth | Unknown) -> list[str]:
+        """What holds at all lengths is about the language itself, and not about what is fixed beforehand."""
+        head = f"  growth {title:<12}{'' if self.pre is None else 'without the pre-restriction: '}"
+        if isinstance(answer, Unknown):
+            return [f"{head}{answer.text()}"]
+        return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
+
     def _forcing(self, title: str, answer: Forcing | Unknown | None) -> list[str]:
         head = f"  force {title:<13}"
         if answer is None:
@@ -141,13 +159,6 @@ class Facts:
 
     def __repr__(self) -> str:
         return f"Facts({self.language.spec!r}, n={self.n})"
-
-
-def _growth(title: str, answer: Growth | Unknown) -> list[str]:
-    head = f"  growth {title:<12}"
-    if isinstance(answer, Unknown):
-        return [f"{head}{answer.text()}"]
-    return [f"{head}{what} (exact, {where}; {answer.proof})" for where, what in answer.lines()]
 
 
 @dataclass(frozen=True)

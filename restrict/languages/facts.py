@@ -11,17 +11,14 @@ set ``R`` of states from which the rest is accepted; ``R`` runs through the stat
 right to left. So the maximum is a longest walk over pairs (state, set), an exact dynamic program.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
 from restrict.base.arrays import I32
 from restrict.base.errors import ResourceLimit
 from restrict.languages.builtin import AnBn, Majority, Palindromes
-from restrict.languages.consequences import Facts, Unknown
+from restrict.languages.consequences import Facts, Unknown, tried
 from restrict.languages.dfa import Dfa
 from restrict.languages.dyck import Dyck
 from restrict.languages.growth import Case, Growth, regular_growth
@@ -35,7 +32,6 @@ from restrict.languages.varieties import varieties
 from restrict.languages.walk import breadth_first
 from restrict.model.restriction import Restriction
 
-T = TypeVar("T")
 NONE, FULL = Case("none"), Case("linear", rate=Fraction(1))
 NOT_REGULAR = "not regular, hence not star-free (a known fact, by pumping)"
 MAX_SETS = 5_000
@@ -64,24 +60,17 @@ def facts(language: Language, n: int, pre: Restriction | None = None) -> Facts:
     circuits: Aperiodicity | Unknown | None = None
     classes = None
     if isinstance(language, Regular):
-        aperiodic = _try(partial(star_free, language.dfa))
+        aperiodic = tried(star_free, language.dfa)
         known = aperiodic if isinstance(aperiodic, Aperiodicity) else None
         if known is not None and known.aperiodic:
             circuits = Aperiodicity(True, "as a star-free language")
         else:
-            circuits = _try(partial(quasi_aperiodic, language.dfa))
+            circuits = tried(quasi_aperiodic, language.dfa)
         classes = varieties(language.dfa, known)
-    into, out = (_try(partial(language.forcing_cost, n, member, pre)) for member in (True, False))
-    grows_in, grows_out = (_try(partial(growth, language, member)) for member in (True, False))
-    most = _try(partial(sensitivity, language, n))
+    into, out = (tried(language.forcing_cost, n, member, pre) for member in (True, False))
+    grows_in, grows_out = (tried(growth, language, member) for member in (True, False))
+    most = tried(sensitivity, language, n)
     return Facts(language, n, pre, into, out, grows_in, grows_out, aperiodic, circuits, most, classes)
-
-
-def _try(question: Callable[[], T]) -> T | Unknown:
-    try:
-        return question()
-    except ResourceLimit as error:
-        return Unknown(str(error))
 
 
 def _known_not_regular(language: Language) -> Aperiodicity | None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -222,6 +222,24 @@ class Trace:
         if self.instance.model.output.position == "last":
             return self.label()
         return [self.label(i) for i in range(self.instance.n)]
+
+    def document(self) -> dict[str, Any]:
+        """The run as JSON.
+
+        Returns:
+            An object: ``values`` and ``attended`` by name, and the ``output``.
+        """
+        rows = {"values": self.values, "attended": self.attended}
+        found = {what: {name: row.tolist() for name, row in of.items()} for what, of in rows.items()}
+        return found | {"output": self.output}
+
+    def text(self) -> str:
+        """The run as a table.
+
+        Returns:
+            Lines: every variable, and where heads attend to.
+        """
+        return str(self)
 
     def __str__(self) -> str:
         model = self.instance.model

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 from restrict.base.deadline import Deadline, OutOfTime, Progress
 from restrict.base.errors import ResourceLimit
@@ -45,6 +46,7 @@ class Bounds:
     trusted checker said of the certificate; ``None``: it has not been asked, since the bound is 0, the check takes more
     than ``check`` steps, or the time was over."""
 
+    model: Model = field(repr=False)
     bound: LowerBound
     at_least: int
     disjoint: int
@@ -53,6 +55,23 @@ class Bounds:
     stopped: Stopped
     nodes: int
     checked: str | None = None
+
+    def text(self) -> str:
+        """The bound, its proof, and what else is known.
+
+        Returns:
+            Lines.
+        """
+        return str(import_module("restrict.report.lower_bound").bound_lines(self))
+
+    def document(self) -> dict[str, Any]:
+        """The bounds and the certificate.
+
+        Returns:
+            A JSON object.
+        """
+        document: dict[str, Any] = import_module("restrict.report.lower_bound").bound_document(self)
+        return {"model": self.model.name, "n": self.bound.n} | document
 
 
 def lower_bound(
@@ -319,7 +338,7 @@ class _Proving:
         least = bound.at_least(self.instance.model)
         sure = min(least, *apart) if apart else 0
         stopped = "interrupted" if rest.interrupted else stopped
-        return Bounds(bound, least, sure, self.upper, self.forcing, stopped, self.nodes, line)
+        return Bounds(self.instance.model, bound, least, sure, self.upper, self.forcing, stopped, self.nodes, line)
 
     def _checked(self, bound: LowerBound, rest: Deadline) -> str | None:
         """What the trusted checker says, where there is time for it."""

@@ -18,12 +18,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pysat import solvers
 
 from restrict.base.deadline import Deadline, OutOfTime
 from restrict.base.errors import InternalError, ModelError, UsageError, quote
 from restrict.base.files import write_bytes
+from restrict.base.wording import counted, parts
 from restrict.certificate.certificate import Certificate
 from restrict.elaboration.check import check
 from restrict.model.arguments import the_model, the_time
@@ -79,6 +81,26 @@ class Tightened:
     def c(self) -> int:
         """How many dependencies are left."""
         return len(self.dependencies)
+
+    @property
+    def verified(self) -> int:
+        """How many removals have a proof that was checked."""
+        return sum(proof.verified for proof in self.proofs)
+
+    def text(self) -> str:
+        """What was removed, and what is left, in words."""
+        open_, claimed = self.c - len(self.needed), counted(self.certificate.claim.c, "claimed dependency")
+        lines = [f"c = {self.c} after removing {len(self.removed)} of {claimed}, by SAT"]
+        left = f", undecided: {open_}" if open_ else " (so c is exact)"
+        lines.append(f"  certainly needed: {len(self.needed)}{left}")
+        if self.verified < len(self.proofs):  # the solvers gave no proof that could be checked
+            lines.append(f"  of {len(self.proofs) - self.verified} removed only the answer of SAT is known, no proof")
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """What was removed, what is left and what is proved, as JSON."""
+        proved = [proof.position for proof in self.proofs if proof.verified]
+        return parts(self, "c dependencies removed") | {"needed": sorted(self.needed), "proved": proved}
 
 
 def tighten_formula(code: Encoding, position: int, p: int) -> tuple[list[list[int]], Encoding]:

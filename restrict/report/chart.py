@@ -23,7 +23,6 @@ MOST_SERIES = 12
 MOST_TICKS = 12
 APART = 0.02
 """How far curves stand beside each other, as a share of the length, so that none hides another."""
-TAGS = re.compile(r' id="(?:figure|axes|patch|line2d|text|matplotlib|LineCollection|QuadMesh|PolyCollection)[^"]*"')
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,10 @@ class Chart:
     def svg(self, alone: bool = True) -> str:
         """The chart as SVG text; ``alone``: with the light colours inside, for a file."""
         text = self.written("svg").decode()
-        text = TAGS.sub("", text[text.index("<svg") :])
+        text = _own_names(text[text.index("<svg") :], "" if alone else self.title)
         title = f"<title>{escape(self.title)}</title>"
         if alone:
             return re.sub(r"(<svg[^>]*>)", lambda found: f"{found[1]}{title}", text, count=1)
-        text = _own_names(text, self.title)
         for name, (light, _) in COLOURS.items():
             text = text.replace(light, f"var(--{name})") if name != "none" else text
         head = f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img">{title}'
@@ -65,16 +63,16 @@ class Chart:
 
 
 def _own_names(text: str, title: str) -> str:
-    """The chart with names that no other one on a page has: matplotlib gives the same to the ticks and clips of all,
-    and what refers to a name finds the first of the page. Names to which nothing refers are left out."""
-    mark = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8]
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]*)', text))
-
-    def renamed(tag: re.Match[str]) -> str:
-        found = re.sub(r' id="([^"]*)"', lambda m: f' id="{mark}-{m[1]}"' if m[1] in used else "", tag[0])
-        return re.sub(r'(href="#|url\(#)', rf"\g<1>{mark}-", found)
-
-    return re.sub(r"<[^>]*>", renamed, text)
+    """The chart with names that no other one on a page has (``title``; empty for a file of its own): matplotlib gives
+    the same to the ticks and clips of all, and what refers to a name finds the first of the page. Names to which
+    nothing refers are left out. The others are numbered: matplotlib's digest even the last bit of a place, in which the
+    layout of two runs may differ."""
+    used = dict.fromkeys(re.findall(r'(?:href="#|url\(#)([^")]*)', text))
+    numbers = {name: str(at) for at, name in enumerate(used)}
+    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{numbers[m[1]]}"' if m[1] in used else "", text)
+    text = re.sub(r'(href="#|url\(#)([^")]*)', lambda m: m[1] + numbers[m[2]], text)
+    mark = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:8] if title else "at"
+    return re.sub(r'( id="|href="#|url\(#)(?=\d+["\)])', rf"\g<1>{mark}-", text)
 
 
 def colour(name: str) -> str:

@@ -9,7 +9,6 @@ from restrict.base.wording import counted, doing
 from restrict.certificate.certificate import Certificate
 from restrict.certificate.lower_bound import Box, LowerBound
 from restrict.model.examples.known import known_optimum
-from restrict.model.program import Model
 from restrict.report.text import fixed_list, known_line, optimum_by, output_at, span
 
 if TYPE_CHECKING:
@@ -28,9 +27,7 @@ SHOWN = 8
 """Labels that are printed by name."""
 
 
-def best_lower(
-    model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
-) -> tuple[int, str]:
+def best_lower(bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None) -> tuple[int, str]:
     """The greatest lower bound that is known for forcing the output, and its kind. ``bounds``: from
     :func:`restrict.optimum.lower_bound.lower_bound`. ``exact``: the result of the exact search for ``c = 0``. Result:
     the bound and where it comes from; of equal ones a certified one first."""
@@ -40,16 +37,16 @@ def best_lower(
         known.append((exact.lower, "exact search"))
     if certificate is not None and "optimum" in certificate.provenance:
         known.append((int(certificate.provenance["optimum"]), optimum_by(certificate)))
-    optimum = known_optimum(model, bound.n, bound.target)
+    optimum = known_optimum(bounds.model, bound.n, bound.target)
     if optimum is not None:
         known.append((optimum, "known for this model"))
     return max(known, key=lambda pair: pair[0])
 
 
-def verdict(model: Model, certificate: Certificate, bounds: Bounds, exact: Exact | None = None) -> str:
+def verdict(certificate: Certificate, bounds: Bounds, exact: Exact | None = None) -> str:
     """One line: how far from the optimum a certificate is at most."""
     fixed = len(certificate.restriction.fixed)
-    least, kind = best_lower(model, bounds, certificate, exact)
+    least, kind = best_lower(bounds, certificate, exact)
     if least >= fixed:
         if fixed == 0:
             return "0 fixed, optimal"
@@ -62,11 +59,9 @@ def bound_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.lower{path.suffix}")
 
 
-def bounds_below(
-    model: Model, certificate: Certificate, bounds: Bounds, output: Path | None, exact: Exact | None = None
-) -> str:
+def bounds_below(certificate: Certificate, bounds: Bounds, output: Path | None, exact: Exact | None = None) -> str:
     """What is printed under a certificate: the verdict, what proves it, and what else is known."""
-    lines = [f"  bound   {verdict(model, certificate, bounds, exact)}"] if certificate.c == 0 else []
+    lines = [f"  bound   {verdict(certificate, bounds, exact)}"] if certificate.c == 0 else []
     lines.append(f"          {bounds.at_least} by {proof_line(bounds)}; by disjoint boxes alone {bounds.disjoint}")
     if bounds.at_least < len(certificate.restriction.fixed):
         lines.append(f"          labels: {label_bounds(bounds.bound)}; ended: {WHY[bounds.stopped]}")
@@ -75,17 +70,17 @@ def bounds_below(
     return "\n".join(lines)
 
 
-def bound_lines(model: Model, bounds: Bounds) -> str:
+def bound_lines(bounds: Bounds) -> str:
     """The bound, its proof, and what else is known."""
     bound = bounds.bound
     lines = [
-        f"{model.name} at n = {bound.n}: forcing {output_at(bound.target)} fixes at least "
+        f"{bounds.model.name} at n = {bound.n}: forcing {output_at(bound.target)} fixes at least "
         f"{counted(bounds.at_least, 'position')} (certified bound)",
         f"  labels  {label_bounds(bound)}",
         f"  proof   {proof_line(bounds)}",
         f"  beside  disjoint boxes alone: at least {bounds.disjoint}",
     ]
-    lines += known_line(model, bound.n, bound.target)
+    lines += known_line(bounds.model, bound.n, bound.target)
     if bounds.forcing is not None:
         fixed, exactly = len(bounds.forcing.restriction.fixed), "exact: the optimum"
         kind = exactly if fixed == bounds.at_least else "certified bound"
@@ -114,10 +109,10 @@ def label_bounds(bound: LowerBound) -> str:
 
 
 def bound_document(
-    model: Model, bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
+    bounds: Bounds, certificate: Certificate | None = None, exact: Exact | None = None
 ) -> dict[str, Any]:
     """What a search for lower bounds came to, as JSON."""
-    least, kind = best_lower(model, bounds, certificate, exact)
+    least, kind = best_lower(bounds, certificate, exact)
     return {
         "at_least": bounds.at_least,
         "best": {"at_least": least, "kind": kind},

@@ -25,6 +25,7 @@ import math
 from bisect import bisect
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from restrict.base.errors import UsageError
@@ -103,3 +104,17 @@ def with_lengths(model: SoftModel, certified: dict[str, int]) -> SoftModel:
     """The model with the lengths up to which it is certified, by kind of arithmetic, in its file and description."""
     lengths = ", ".join(f"{kind} certified up to n = {longest}" for kind, longest in certified.items())
     return replace(model, certified=certified, description=f"{model.description}; {lengths}")
+
+
+def shown_bound(x: float) -> str:
+    """A certified bound with four digits, not below it."""
+    return f"{Context(prec=4, rounding=ROUND_CEILING).plus(Decimal(repr(float(x)))):g}"
+
+
+def right_up_to(longest: int, most: int = MAX_N) -> str:
+    """Up to which length floating point is certified; ``most``: the longest that there is, by default that of softmax
+    models."""
+    if longest >= most:
+        return f"right up to n = {longest}, the longest (certified)"
+    what = f"right up to n = {longest} (certified)" if longest else "nothing is certified"
+    return f"{what}; from n = {longest + 1} on the result may be wrong"

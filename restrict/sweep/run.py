@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from restrict.base.blocks import cores
 from restrict.base.errors import NotEstablished, RestrictError, UsageError
 from restrict.base.files import read_bytes
-from restrict.base.groups import Row
+from restrict.base.groups import Row, grouped, table
+from restrict.base.wording import counted, parts
 from restrict.sweep.cluster import spread
 from restrict.sweep.items import Item, Outcome, lost, warm_up, work
 from restrict.sweep.local import Lost
@@ -19,6 +20,8 @@ from restrict.sweep.said import contradiction
 from restrict.sweep.store import Store, opened, read_rows
 
 Step = Callable[[Row], None]
+GROUPS = 60
+"""Groups of rows that are summed up at the end."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,21 @@ class Summary:
     failed: int
     rows: tuple[Row, ...] = field(default=(), repr=False)
     older: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """The numbers, and the rows that differ in their seed only, with quartiles, as JSON."""
+        groups = grouped(self.rows) if self.rows else []
+        shown = [asdict(group) for group in groups[:GROUPS]]
+        return parts(self, "items new failed older") | {"groups": shown, "more": max(0, len(groups) - GROUPS)}
+
+    def text(self) -> str:
+        """What :meth:`document` has, in words."""
+        older = f"; {counted(self.older, 'row')} of another spec left alone" if self.older else ""
+        lines = [f"{counted(self.items, 'item')}, {self.new} new, {self.failed} with an error{older}"]
+        groups = grouped(self.rows) if self.rows else []
+        lines += [table(groups[:GROUPS])] if len(self.rows) > 1 else []
+        lines += [f"... and {len(groups) - GROUPS} more groups"] if len(groups) > GROUPS else []
+        return "\n".join(lines)
 
 
 def run_items(
@@ -120,6 +138,15 @@ class Rechecked:
     checked: int
     without: int
     wrong: tuple[tuple[str, str], ...]
+
+    def document(self) -> dict[str, Any]:
+        """The numbers as JSON, and the reason for each row that does not hold."""
+        without = {} if self.wrong else {"without": self.without}
+        return {"checked": self.checked} | without | {"wrong": dict(self.wrong)}
+
+    def text(self) -> str:
+        """The numbers in words."""
+        return f"{counted(self.checked, 'certificate')} verified, {counted(self.without, 'row')} without one"
 
 
 def recheck_rows(output: Path, engine: Engine, *, fast: bool = False, up_to: int | None = None) -> Rechecked:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from restrict.base.errors import Disagreement
-from restrict.base.wording import joined
+from restrict.base.wording import spoken
 from restrict.model.program import Model
 from restrict.version import __version__
 
@@ -32,7 +32,7 @@ def disagree(model: Model, claim: str, word: tuple[str, ...], found: str, result
         "result": _text(result) if isinstance(result, bytes) else result,
     }
     path = _saved((json.dumps(document, default=repr) + "\n").encode())
-    text = joined(word) or "the empty word"
+    text = spoken(word)
     text = text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
     kept = "" if path is None else f" with the file {path}"
     raise Disagreement(

@@ -50,6 +50,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
+from restrict.base.errors import InternalError
+from restrict.base.wording import columns
 from restrict.depth_reduction.constants.tower import Tower, ln, of, power
 
 Choices = Literal["best", "paper"]
@@ -135,6 +137,14 @@ class TheoremBounds:
         """Every inequality, evaluated; see :func:`verify`."""
         return verify(self)
 
+    def checked(self) -> tuple[Inequality, ...]:
+        """Every inequality, after a check that all of them hold; ``InternalError``: one does not, which is a bug."""
+        checked = self.verify()
+        bad = next((item for item in checked if not item.holds), None)
+        if bad is not None:
+            raise InternalError(f"layer {bad.layer}: {bad.statement} does not hold; please report these arguments")
+        return checked
+
     def __repr__(self) -> str:
         return (
             f"TheoremBounds(layers={self.layers}, heads={self.heads}, alphabet={self.alphabet}, "
@@ -142,7 +152,7 @@ class TheoremBounds:
         )
 
     def document(self) -> dict[str, Any]:
-        """Everything exactly, for JSON."""
+        """Everything exactly, and how many inequalities hold, for JSON; ``InternalError``: one does not."""
 
         def shown(value: Tower | Fraction | int | str) -> object:
             return (
@@ -151,7 +161,57 @@ class TheoremBounds:
 
         names = ("layers", "heads", "alphabet", "fraction", "choices", "c", "n0")
         out = {name: shown(getattr(self, name)) for name in names}
-        return out | {"steps": [{name: shown(value) for name, value in vars(step).items()} for step in self.steps]}
+        steps = [{name: shown(value) for name, value in vars(step).items()} for step in self.steps]
+        return out | {"steps": steps, "inequalities_checked": len(self.checked())}
+
+    def text(self, inequalities: bool = False) -> str:
+        """The bounds in words and as a table; with ``inequalities`` each of them on a line. ``InternalError``: one does
+        not hold, which is a bug."""
+        share, checked = _share(self.fraction), self.checked()
+        lines = [
+            f"Theorem 1 for L = {self.layers}, H = {self.heads}, alphabet of {self.alphabet}, C = {share}: for every "
+            "n >= n0, some restriction leaves at least",
+            f"{share} n positions free, and every output then depends on at most c inputs.",
+            f"  c  = {self.c}  (certified bound)",
+            f"  n0 = {self.n0}  (certified bound)",
+        ]
+        if self.n0 <= self.c:
+            lines.append("  n0 <= c: an input that is shorter than n0 has fewer than c symbols, so c bounds every n")
+        lines += ["", _table(self.steps), ""]
+        if self.layers > 1:
+            lines.append("split of C over the layers: estimate of the best split; the inequalities hold exactly for it")
+        held = f"all {len(checked)} inequalities of the proof hold for these numbers (exact)"
+        lines += [f"{held}; they are printed rounded,", "large ones up, and --json has them exactly"]
+        if inequalities:
+            rows = [
+                (str(i.layer), i.name, i.statement, "holds" if i.name == "range" else f"{i.left} <= {i.right}")
+                for i in checked
+            ]
+            lines += ["", columns(rows, indent="  ")]
+        return "\n".join(lines)
+
+
+SHOWN = 4
+"""Layers of the table; where there are more, it shows the first three and the last."""
+LABELS = {
+    "c": "c before", "g": "degree g", "r": "captured a round r", "T": "threshold T", "f": "neighbours f",
+    "F": "1/A - 1", "k": "k", "n0": "n0", "c_out": "c after",
+}  # fmt: skip
+
+
+def _table(steps: tuple[LayerBounds, ...]) -> str:
+    steps = steps if len(steps) <= SHOWN else (*steps[:3], steps[-1])
+    rows = [["layer", *[str(s.layer) for s in steps]]]
+    rows += [[name, *[_share(getattr(s, name)) for s in steps]] for name in ("C", "eta1", "eta2", "q", "delta")]
+    rows += [[label, *[str(getattr(s, name)) for s in steps]] for name, label in LABELS.items()]
+    rows.insert(2, ["C after", *[_share(s.C_out) for s in steps]])
+    return columns(rows, indent="  ")
+
+
+def _share(x: Fraction) -> str:
+    """A rational in short: a decimal of up to nine characters, else rounded to six digits."""
+    short = f"{float(x):.10g}"
+    return short if len(short) <= 9 else f"{float(x):.6g}"
 
 
 # ---------------------------------------------------------------- the inequalities

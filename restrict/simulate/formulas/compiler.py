@@ -13,13 +13,16 @@ psi holds anywhere in view, with ``1/tau = O(log n)`` where the paper's since ha
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+from restrict.base.wording import counted
 from restrict.logic.counting import Inequality, NumericalPredicate
 from restrict.logic.formula import Builder, Formula
 from restrict.logic.operators import BOOLEAN, MIRROR, PAST, SINCE, SYMBOL, Node
 from restrict.logic.parser import read_over
 from restrict.logic.printer import shortened
-from restrict.simulate.floating import UNITS, with_lengths
+from restrict.simulate.floating import UNITS, right_up_to, shown_bound, with_lengths
 from restrict.simulate.formulas import counting, gates
 from restrict.simulate.formulas.budget import HeadBudget, HeadRecord
 from restrict.simulate.formulas.network import Network, Value
@@ -39,6 +42,47 @@ class Compiled:
     model: SoftModel
     budget: HeadBudget
     values: tuple[Value, ...]
+
+    def document(self, n: int | None = None) -> dict[str, Any]:
+        """The error budget.
+
+        Args:
+            n: a length, markers counted, at which bounds are wanted, too.
+
+        Returns:
+            A JSON object; see :meth:`restrict.simulate.formulas.budget.Budget.document`.
+        """
+        return self.budget.document(self.model, n)
+
+    def text(self, place: str | Path, n: int | None = None) -> str:
+        """The error budget in words.
+
+        Args:
+            place: the file that the weights were written to.
+            n: a length, markers counted, at which bounds are wanted, too.
+
+        Returns:
+            Lines.
+        """
+        found = self.document(n)
+        heads, layers = counted(len(found["heads"]), "head"), counted(found["layers"], "layer")
+        told = [f"{place}: {heads} in {layers}, width {found['width']} ({found['theorem']})"]
+        if self.model.positions.terms:
+            told.append(f"  position embeddings: {', '.join(found['position_embeddings'])}")
+        told.append(
+            f"  before rounding every Boolean is within {shown_bound(found['deviation_at_every_n'])} of its truth "
+            "value, at every length (certified bound; the limit is 0.25)"
+        )
+        if n is not None:
+            told.append(f"  at n = {n}: within {shown_bound(self.budget.deviation(n))} (certified bound)")
+        told += [f"  {kind}: {right_up_to(found[f'certified_length_{kind}'])}" for kind in UNITS]
+        for head in found["heads"]:
+            bound = f", within {shown_bound(head['deviation_at_every_n'])}" if "deviation_at_every_n" in head else ""
+            told.append(
+                f"  layer {head['layer']} head {head['head']}: {head['pattern']}, mask {head['mask']}, "
+                f"1/tau = {head['inverse_temperature']}{bound}, for {'; '.join(head['serves'])}"
+            )
+        return "\n".join(told)
 
 
 def compile_soft(

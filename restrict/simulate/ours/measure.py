@@ -2,11 +2,15 @@
 measured on all words are exact up to the rounding of the evaluator; on samples they are estimates from below."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from restrict.base.arrays import I64, all_words
+from restrict.base.wording import at_most, counted, parts
 from restrict.model.trace import Batch, run_batch
+from restrict.simulate.floating import right_up_to, shown_bound
 from restrict.simulate.ours.report import CompiledProgram
 from restrict.soft.models.evaluate import Real, activations, labels
 from restrict.soft.models.model import SoftModel
@@ -33,6 +37,83 @@ class Measured:
     def error(self) -> float:
         """The largest deviation of all heads."""
         return max(self.errors, default=0.0)
+
+    def text(self) -> str:
+        """What was measured, in one line."""
+        if not self.words:
+            return "measured: nothing, one word of this length is too much"
+        sampled = f"{counted(self.words, 'sampled word')} (estimate from below)"
+        on = f"all {counted(self.words, 'word')}" if self.exhaustive else sampled
+        wrong = f"WRONG LABELS on {self.wrong} words; please report this as a bug" if self.wrong else "no wrong label"
+        return f"measured: {self.error:.6g} on {on}, {wrong}"
+
+    def document(self) -> dict[str, Any]:
+        """What was measured, as JSON."""
+        return {"measured_error": self.error} | parts(self, "words exhaustive wrong")
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A hard-attention program as a softmax model, and how the two compare."""
+
+    compiled: CompiledProgram
+    found: Measured
+
+    @property
+    def soft(self) -> SoftModel:
+        """The softmax model."""
+        return self.compiled.soft
+
+    def document(self, place: Path | None = None) -> dict[str, Any]:
+        """The model, its certified bounds and what was measured, as JSON; ``place``: the file of the softmax model."""
+        c, soft = self.compiled, self.compiled.soft
+        heads = [
+            parts(head, "variable layer ties")
+            | {"scale": head.scale.text, "certified_error": head.error(c.n), "measured_error": measured}
+            for head, measured in zip(c.heads, self.found.errors, strict=True)
+        ]
+        asked = {"model": c.program.name, "n": c.n, "epsilon": str(c.epsilon)}
+        bounds = {"inverse_temperature": c.scale, "certified_error": c.error} | self.found.document()
+        safe = {"safe_length": dict(soft.certified), "every_length": c.every_length}
+        return asked | bounds | safe | soft_document(soft, place) | {"heads": heads}
+
+    def text(self) -> str:
+        """What :meth:`document` has, in words."""
+        c, soft = self.compiled, self.compiled.soft
+        told = [
+            f"{c.program.name} at n = {c.n}: heads {len(c.heads)}, layers {len(soft.layers)}, width {soft.width}",
+            f"needed 1/tau: {at_most(c.scale, 6)}; every head is within {shown_bound(c.error)} of the "
+            f"hard one (certified; asked for {c.epsilon}), and rounding makes it exact",
+            self.found.text(),
+            *(f"{kind}: {safe(c.n, longest, c.every_length)}" for kind, longest in soft.certified.items()),
+        ]
+        every = "every length at which the program is defined" if c.every_length else f"n = {c.n} only"
+        told.append(f"the softmax model holds for {every}")
+        width = max((len(h.variable) for h in c.heads), default=4)
+        for head, measured in zip(c.heads, self.found.errors, strict=True):
+            told.append(
+                f"  {head.variable:<{width}}  layer {head.layer:>3}  ties {head.ties:<8}  1/tau = {head.scale.text}"
+                f"  certified {shown_bound(head.error(c.n))}  measured {_shown(measured) if self.found.words else '-'}"
+            )
+        return "\n".join(told)
+
+
+def soft_document(soft: SoftModel, place: Path | None) -> dict[str, Any]:
+    """The softmax model and its file, as JSON."""
+    file = None if place is None else str(place)
+    return {"layers": len(soft.layers), "width": soft.width, "file": file, "sha256": soft.digest}
+
+
+def safe(n: int, longest: int, every_length: bool, *most: int) -> str:
+    """What is certified about floating point; ``most``: the longest length, if not that of the format."""
+    if not every_length:
+        return f"right at n = {n} (certified)" if longest else f"at n = {n} the result may be wrong"
+    return right_up_to(longest, *most)
+
+
+def _shown(x: float) -> str:
+    """A measured number; below the size of rounding errors, which differ from machine to machine, only that is said."""
+    return f"{x:.4g}" if x == 0 or x > 1e-12 else "below 1e-12"
 
 
 def affordable(samples: int, n: int, heads: int) -> int:

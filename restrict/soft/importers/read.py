@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from restrict.base.errors import ModelError, UsageError, quote
+from restrict.base.files import refusals
 from restrict.soft.importers.gpt2 import gpt2
 from restrict.soft.importers.masks import MASK, without_masks
 from restrict.soft.importers.module import LAYER, alike, facts_of
@@ -89,7 +90,7 @@ def import_weights(
     path = Path(source) if isinstance(source, str | Path) else None
     facts: Mapping[str, Any] = {}
     if path is not None:
-        arrays: Arrays = read_arrays(path, MASK)
+        arrays: Arrays = read_arrays(no_folder(path), MASK)
     elif callable(getattr(source, "state_dict", None)):
         arrays, facts = source.state_dict(), facts_of(source)
     elif isinstance(source, Mapping):
@@ -124,6 +125,22 @@ def import_weights(
     made = replace(made, description=_description(choices))
     task = choices.config.get("task")
     return Imported(made, layout, tuple(choices.made), choices.tokens, choices.rows, choices.stop, task)
+
+
+WEIGHTS = (SUFFIX, ".bin", ".npz", ".pt", ".pth", ".ckpt")
+"""Endings of files with weights; only the first is read, the others are told how to become one."""
+
+
+def no_folder(path: Path) -> Path:
+    """The path; ``UsageError``, which names the files that may be meant, where it is a folder."""
+    if path.is_dir():
+        with refusals(f"{path}: cannot read"):
+            found = sorted(inner for inner in path.iterdir() if inner.suffix in WEIGHTS)
+        readable = [inner for inner in found if inner.suffix == SUFFIX] or found
+        told = ", ".join(map(str, readable[:4])) + (", ..." if len(readable) > 4 else "")
+        hint = f"give the file in it: {told}" if found else f"and no {SUFFIX} file is in it"
+        raise UsageError(f"{path}: it is a folder; {hint}")
+    return path
 
 
 def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from restrict.base.errors import ModelError, NotEstablished, UsageError, quote
 from restrict.base.htmltable import ShownTable
 from restrict.base.strictjson import Node
+from restrict.base.wording import doing
 from restrict.checker.read import listing
 from restrict.checker.verdict import MAX_N, VERDICT
 from restrict.elaboration.trusted import trusted_check
@@ -352,7 +353,13 @@ def force_decision(
     )  # fmt: skip
     if not check:
         return found
-    return replace(found, verified=trusted_check(model.content, found.to_bytes(), None, "certificate", None))
+    try:
+        return replace(found, verified=trusted_check(model.content, found.to_bytes(), None, "certificate", None))
+    except NotEstablished as error:
+        raise NotEstablished(
+            f"{model.name}: {doing(len(chosen), 'fixed symbol', 'force')} the decision in floats, but the trusted "
+            f"checker does not follow; it sees less where a word weighs little beside other symbols ({error})"
+        ) from None
 
 
 def _given(hunt: _Hunt, fixed: Fixed) -> None:
