@@ -278,6 +278,30 @@ def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str, l
     keeps_the_contract(SHAPES[name](), limit)
 
 
+def chained(symbols: int, length: int, whole: bool) -> Trial:
+    """Two layers. Behind the first symbol a state for each, behind the second another one for each, entered from one
+    state or from all (``whole``), then one for all words: so many more symbols, with a case behind each."""
+    last = 2 * symbols + 1
+    second = [[symbols + 1 + s if whole or s == q else -1 for s in range(symbols)] for q in range(symbols)]
+    delta = [[*range(1, symbols + 1)], *second, *([last, *[-1] * (symbols - 1)] for _ in range(symbols + 1))]
+    language = {"delta": delta, "accept": [*range(last + 1)], "labels": [0], "want": [[0]] * (last + 1)}
+    keys = [(0, -1, 0), *((i, s, (i - 1) * symbols + 1 + s) for i in (1, 2) for s in range(symbols))]
+    keys += [(i, 0, last) for i in range(3, length + 3)]
+    cases = [[*key, [], [], 0, 0, 0, [[[], []]]] for key in keys]
+    return sealed(*layered(symbols, n=length + 2, upto=length + 2, language=language, cases=cases))
+
+
+def test_transitions_that_lead_to_a_case_of_two_layers_are_charged() -> None:
+    """However few nodes they enter."""
+    symbols, more = 40, 8
+    tails = list[int]()
+    for whole in (False, True):
+        short, long = (spent(chained(symbols, length, whole), 10**9) for length in (2, 2 + more))
+        assert short.code == long.code == 0, (short, long)
+        tails.append(long.steps - short.steps)
+    assert tails[1] - tails[0] >= more * symbols * (symbols - 1), tails
+
+
 @pytest.mark.parametrize("quarters", heavy_after((1, 4, 40), 1))
 def test_the_memory_of_a_verdict_is_bounded(quarters: int) -> None:
     """Whatever the limit on steps is, what is charged stays below 2 GiB."""
