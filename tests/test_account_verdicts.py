@@ -11,6 +11,7 @@ from safetensors.numpy import load, save
 
 from restrict.checker import main as checker
 from restrict.checker.account import MEMORY
+from tests.clock import within
 from tests.fuzzing.kinds import Trial, sealed
 from tests.fuzzing.operators import listed_in
 from tests.marks import heavy_after
@@ -276,6 +277,42 @@ SECONDS = {
 @pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, {"states that no word reaches"}, SECONDS))
 def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
     keeps_the_contract(SHAPES[name](), limit)
+
+
+def test_multipliers_at_a_cell_of_a_node_are_charged() -> None:
+    """They are of no use there, but read: behind 20 cases with the hints of the first."""
+    rows, cases = 3000, 20
+    content, document = layered(n=cases, upto=cases)
+    given = [0, -1, 0, [], [], [0, [[1]] * rows], 0, 0, [[[], []]]]
+    document["cases"] = [given, [1, 0, *given[2:]], *([i, 0, 0] for i in range(2, cases + 1))]
+    found = spent(sealed(content, document), 10**9)
+    assert found.code == 0, found
+    document["cases"][0][5] = document["cases"][1][5] = 0
+    assert found.steps - spent(sealed(content, document), 10**9).steps >= rows * cases
+
+
+def test_what_is_wanted_is_read_once_for_each_state() -> None:
+    """Each of 400 states that words of two symbols reach is entered by all symbols, and so in as many cases."""
+    symbols = 400
+    delta = [[*range(1, symbols + 1)], *([q] * symbols for q in range(1, symbols + 1))]
+    taken = list[float]()
+    for count in (1, symbols):
+        labels = list(range(count))
+        language = {"delta": delta, "accept": [*range(symbols + 1)], "labels": labels, "want": [labels] * len(delta)}
+        found = spent(sealed(*verdict(symbols, n=2, upto=2, fixed=[], cases=[], language=language)), 10**9)
+        assert found.code == 4, found
+        taken.append(found.seconds)
+    within(taken[1], 0.2 + 2 * taken[0])
+
+
+@pytest.mark.parametrize(("times", "code"), [(1, 0), (2, 4), (200_000, 4)])
+def test_a_cell_without_words_names_a_coordinate_once(times: int, code: int) -> None:
+    """Later cases have the hints of the first, so a long list would be read again and again."""
+    content, document = verdict(n=60, upto=60, basis=[directions(2, 1)])
+    tree = [0, [0, [[0, -1] * times], 0], 0]
+    document["cases"] = [case(0, -1, 0, 1, tree), case(1, 0, 0, 1, tree), *([i, 0, 0] for i in range(2, 61))]
+    found = spent(sealed(content, document), 10**9)
+    assert found.code == code, found
 
 
 def chained(symbols: int, length: int, whole: bool) -> Trial:

@@ -179,7 +179,7 @@ class Second(Check):
         if self.query is not None:
             return super().leaf(key, boxes, pieces, rows, place)
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
-        self.meter.charge(2 * size * (self.model.d + 8))
+        self.meter.charge((2 + len(rows)) * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
         return self.leaves.append((self.start(key, boxes, kept), boxes))
 
