@@ -212,7 +212,10 @@ class Proof:
         self.form(well_formed(tree, len(boxes)))
         self.right(all(self.kernel.contexts[box].parent == -1 for box in boxes))
         self.right(self.kernel.unforced(labels, most, i, boxes, tree))
-        bounds = (*(self.found.labels if self.found else ()), *((label, most + 1) for label in sorted(labels)))
+        before = self.found.labels if self.found else ()
+        self.meter.charge(len(before) + len(labels))
+        self.meter.hold(400 * len(labels))
+        bounds = (*before, *((label, most + 1) for label in sorted(labels)))
         least = min(bound for _, bound in bounds) if len({label for label, _ in bounds}) == domain else 0
         names = ",".join(f"{label}:{bound}" for label, bound in bounds)
         text = f"n={self.program.n} target={i} at_least={least} labels={names}"
