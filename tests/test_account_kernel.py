@@ -110,6 +110,34 @@ def bounds_of(labels: int, lines: int) -> Trial:
 
 
 @shape
+def arguments_of_a_map_in_a_deep_context() -> Trial:
+    return kernel([f"map 2 10000 {' '.join(['0'] * 10_000)} c 0"], ["set 0", *boxes(3_000), "map 2999 2 0 0 0"])
+
+
+@shape
+def facts_with_a_large_set() -> Trial:
+    values = " ".join(map(str, range(100_000)))
+    return kernel(["map 1000000 1 0 c 0"], [f"set {values}", "box -1", *["map 0 2 0 0 0"] * 1_000])
+
+
+@shape
+def boxes_with_a_large_set() -> Trial:
+    values = " ".join(map(str, range(60_000)))
+    model = "restrict-program/1 1 65536 0 0 2\nmap 2 1 0 c 0\nmap 2 1 2 c 0\n"
+    return Trial(*about(model, [f"set {values}", *["box -1 0 1 0"] * 2_000]))
+
+
+@shape
+def groups_with_long_runs() -> Trial:
+    asked, n = 2_000, 10_000
+    program = [f"map {asked} 1 0 c 0", "map 2 1 0 c 0", f"head 2 2 -1 3 0 1 0 {' '.join(['c 0'] * 2)}"]
+    runs = " ".join(f"{at} {at + 1}" for at in range(0, n, 2))
+    groups = " ".join(f"{u} 0 0 0 -1" for u in range(asked))
+    lines = [f"runs {runs}", "set 0 1", "box -1", "row 4 0 0 1 0 1", f"head 0 4 0 0 0 {groups}"]
+    return kernel(program, lines, n=n)
+
+
+@shape
 def bounds_of_a_label_again_and_again() -> Trial:
     return bounds_of(1, 5_000)
 

@@ -111,6 +111,7 @@ class Proof:
         ends, markers = [end for run in zip(starts, stops, strict=True) for end in run], self.program.markers
         self.form(all(a < b for a, b in zip(starts, stops, strict=True)) and ends == sorted(ends))
         self.form(not any(start <= at < stop for start, stop in zip(starts, stops, strict=True) for at in markers))
+        self.meter.charge(sum(map(len, sets)) // 16)
         self.form(all(max(symbols) < self.program.symbols for symbols in sets))
         depth = 1 + self.kernel.contexts[parent].depth if parent >= 0 else 0
         self.kernel.contexts.append(Context(parent, depth, tuple(ends), sets, {}))
@@ -133,6 +134,7 @@ class Proof:
     def fact(self, c: int, v: int, i: int, s: int, r: int, rule: Callable[..., bool], *more: int) -> None:
         """Remember that the values of a node are in a set, and what it depends on; one value depends on nothing."""
         values = self.kernel.sets[s]
+        self.meter.charge(len(values) // 16)
         self.form(max(values) < self.program.domains[v])
         self.right(rule(c, v, i, values, r, *more))
         self.kernel.contexts[c].facts[v, i] = values, NONE if len(values) == 1 else r
