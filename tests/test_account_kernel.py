@@ -10,7 +10,7 @@ from restrict.checker.normal_form import BLOCK, Program, lines
 from tests.fuzzing.kinds import Trial
 from tests.fuzzing.operators import listed_in
 from tests.kernel_cases import about
-from tests.test_account import by_limit, keeps_the_contract
+from tests.test_account import by_limit, keeps_the_contract, spent
 
 SHAPES: dict[str, Callable[[], Trial]] = {}
 shape = listed_in(SHAPES)
@@ -99,6 +99,53 @@ def labels_of_which_nothing_is_known() -> Trial:
     """Whether a box has one of two labels does not depend on how many values the label may have."""
     model = "restrict-program/1 2 2 0 0 2\nmap 4611686018427387904 1 0\nmap 4611686018427387904 1 2\n"
     return Trial(*about(model, ["set 0", "box -1 0 1 0", f"set {1 << 61}", "unforced 1 0 1 0 1 0"]))
+
+
+def bounds_of(labels: int, lines: int) -> Trial:
+    """Of so many labels that never occur, again and again."""
+    model = "restrict-program/1 1 2 0 0 2\nmap 1000000 1 0 c 0\nmap 1000000 1 2\n"
+    facts = ["set 0", "box -1", "map 0 2 0 0 0", "map 0 3 0 0 0"]
+    names = " ".join(map(str, range(500_000, 500_000 + labels)))
+    return Trial(*about(model, [*facts, f"set {names}", *["unforced 1 0 0 0 1 0"] * lines]))
+
+
+@shape
+def arguments_of_a_map_in_a_deep_context() -> Trial:
+    return kernel([f"map 2 10000 {' '.join(['0'] * 10_000)} c 0"], ["set 0", *boxes(3_000), "map 2999 2 0 0 0"])
+
+
+@shape
+def facts_with_a_large_set() -> Trial:
+    values = " ".join(map(str, range(100_000)))
+    return kernel(["map 1000000 1 0 c 0"], [f"set {values}", "box -1", *["map 0 2 0 0 0"] * 1_000])
+
+
+@shape
+def boxes_with_a_large_set() -> Trial:
+    values = " ".join(map(str, range(60_000)))
+    model = "restrict-program/1 1 65536 0 0 2\nmap 2 1 0 c 0\nmap 2 1 2 c 0\n"
+    return Trial(*about(model, [f"set {values}", *["box -1 0 1 0"] * 2_000]))
+
+
+@shape
+def groups_with_long_runs() -> Trial:
+    asked, n = 2_000, 10_000
+    program = [f"map {asked} 1 0 c 0", "map 2 1 0 c 0", f"head 2 2 -1 3 0 1 0 {' '.join(['c 0'] * 2)}"]
+    runs = " ".join(f"{at} {at + 1}" for at in range(0, n, 2))
+    groups = " ".join(f"{u} 0 0 0 -1" for u in range(asked))
+    lines = [f"runs {runs}", "set 0 1", "box -1", "row 4 0 0 1 0 1", f"head 0 4 0 0 0 {groups}"]
+    return kernel(program, lines, n=n)
+
+
+@shape
+def bounds_of_a_label_again_and_again() -> Trial:
+    return bounds_of(1, 5_000)
+
+
+def test_the_memory_of_bounds_is_charged() -> None:
+    found = spent(bounds_of(100_000, 5), 10**9)
+    assert found.code == 0
+    assert found.taken < (24 << 20) + found.held, found
 
 
 AGAIN = {

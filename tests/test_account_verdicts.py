@@ -11,6 +11,7 @@ from safetensors.numpy import load, save
 
 from restrict.checker import main as checker
 from restrict.checker.account import MEMORY
+from tests.clock import within
 from tests.fuzzing.kinds import Trial, sealed
 from tests.fuzzing.operators import listed_in
 from tests.marks import heavy_after
@@ -276,6 +277,66 @@ SECONDS = {
 @pytest.mark.parametrize(("name", "limit"), by_limit(SHAPES, {"states that no word reaches"}, SECONDS))
 def test_a_step_of_a_verdict_takes_no_longer_than_the_contract_says(name: str, limit: int) -> None:
     keeps_the_contract(SHAPES[name](), limit)
+
+
+def test_multipliers_at_a_cell_of_a_node_are_charged() -> None:
+    """They are of no use there, but read: behind 20 cases with the hints of the first."""
+    rows, cases = 3000, 20
+    content, document = layered(n=cases, upto=cases)
+    given = [0, -1, 0, [], [], [0, [[1]] * rows], 0, 0, [[[], []]]]
+    document["cases"] = [given, [1, 0, *given[2:]], *([i, 0, 0] for i in range(2, cases + 1))]
+    found = spent(sealed(content, document), 10**9)
+    assert found.code == 0, found
+    document["cases"][0][5] = document["cases"][1][5] = 0
+    assert found.steps - spent(sealed(content, document), 10**9).steps >= rows * cases
+
+
+def test_what_is_wanted_is_read_once_for_each_state() -> None:
+    """Each of 400 states that words of two symbols reach is entered by all symbols, and so in as many cases."""
+    symbols = 400
+    delta = [[*range(1, symbols + 1)], *([q] * symbols for q in range(1, symbols + 1))]
+    taken = list[float]()
+    for count in (1, symbols):
+        labels = list(range(count))
+        language = {"delta": delta, "accept": [*range(symbols + 1)], "labels": labels, "want": [labels] * len(delta)}
+        found = spent(sealed(*verdict(symbols, n=2, upto=2, fixed=[], cases=[], language=language)), 10**9)
+        assert found.code == 4, found
+        taken.append(found.seconds)
+    within(taken[1], 0.2 + 2 * taken[0])
+
+
+@pytest.mark.parametrize(("times", "code"), [(1, 0), (2, 4), (200_000, 4)])
+def test_a_cell_without_words_names_a_coordinate_once(times: int, code: int) -> None:
+    """Later cases have the hints of the first, so a long list would be read again and again."""
+    content, document = verdict(n=60, upto=60, basis=[directions(2, 1)])
+    tree = [0, [0, [[0, -1] * times], 0], 0]
+    document["cases"] = [case(0, -1, 0, 1, tree), case(1, 0, 0, 1, tree), *([i, 0, 0] for i in range(2, 61))]
+    found = spent(sealed(content, document), 10**9)
+    assert found.code == code, found
+
+
+def chained(symbols: int, length: int, whole: bool) -> Trial:
+    """Two layers. Behind the first symbol a state for each, behind the second another one for each, entered from one
+    state or from all (``whole``), then one for all words: so many more symbols, with a case behind each."""
+    last = 2 * symbols + 1
+    second = [[symbols + 1 + s if whole or s == q else -1 for s in range(symbols)] for q in range(symbols)]
+    delta = [[*range(1, symbols + 1)], *second, *([last, *[-1] * (symbols - 1)] for _ in range(symbols + 1))]
+    language = {"delta": delta, "accept": [*range(last + 1)], "labels": [0], "want": [[0]] * (last + 1)}
+    keys = [(0, -1, 0), *((i, s, (i - 1) * symbols + 1 + s) for i in (1, 2) for s in range(symbols))]
+    keys += [(i, 0, last) for i in range(3, length + 3)]
+    cases = [[*key, [], [], 0, 0, 0, [[[], []]]] for key in keys]
+    return sealed(*layered(symbols, n=length + 2, upto=length + 2, language=language, cases=cases))
+
+
+def test_transitions_that_lead_to_a_case_of_two_layers_are_charged() -> None:
+    """However few nodes they enter."""
+    symbols, more = 40, 8
+    tails = list[int]()
+    for whole in (False, True):
+        short, long = (spent(chained(symbols, length, whole), 10**9) for length in (2, 2 + more))
+        assert short.code == long.code == 0, (short, long)
+        tails.append(long.steps - short.steps)
+    assert tails[1] - tails[0] >= more * symbols * (symbols - 1), tails
 
 
 @pytest.mark.parametrize("quarters", heavy_after((1, 4, 40), 1))

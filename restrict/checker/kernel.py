@@ -163,10 +163,10 @@ class Kernel:
         """The image of what is known of the arguments."""
         node = self.program.variables[v]
         assert isinstance(node, Map)
+        self.charge(c, len(node.args), len(node.args) * self.longest)
         known = [self.known(c, arg, i) for arg in node.args]
         combinations = prod(len(fact[0]) for fact in known)
-        work = node.code.work(4 * combinations, 1 + combinations // BLOCK)
-        self.charge(c, len(known), work, len(known) * self.longest)
+        self.meter.charge(node.code.work(4 * combinations, 1 + combinations // BLOCK))
         self.meter.fits(100 * sum(len(fact[0]) for fact in known))
         depends = len(values) == 1 or all(self.inside(fact[1], where) for fact in known)
         sets = [range(i, i + 1), *(fact[0] for fact in known)]
@@ -178,10 +178,11 @@ class Kernel:
         low, high = visible(head.mask, i, self.program.n)
         if low >= high:
             return head.default in values and not groups
+        self.charge(c, 1, len(groups) * self.longest)
         asked, depends = self.known(c, head.query, i) if head.query >= 0 else (range(1), NONE)
         listed = [self.rows[row][-1] for _, row, *_ in groups]
         places = sum(1 + size(self.listed(runs, low, high)) for runs in listed)
-        self.charge(c, 1 + 5 * places, len(groups) * self.longest, places * len(values))
+        self.charge(c, 5 * places, places * len(values))
         seen = chain((group[2] for group in groups), *(positions(self.listed(runs, low, high)) for runs in listed))
         pairs = sum(len(self.keys(c, head, j)[0]) for j in seen)
         self.charge(c, 0, 4 * pairs + head.code.work(2 * pairs, 3 * len(groups) + pairs // BLOCK))

@@ -111,6 +111,7 @@ class Proof:
         ends, markers = [end for run in zip(starts, stops, strict=True) for end in run], self.program.markers
         self.form(all(a < b for a, b in zip(starts, stops, strict=True)) and ends == sorted(ends))
         self.form(not any(start <= at < stop for start, stop in zip(starts, stops, strict=True) for at in markers))
+        self.meter.charge(sum(map(len, sets)) // 16)
         self.form(all(max(symbols) < self.program.symbols for symbols in sets))
         depth = 1 + self.kernel.contexts[parent].depth if parent >= 0 else 0
         self.kernel.contexts.append(Context(parent, depth, tuple(ends), sets, {}))
@@ -133,6 +134,7 @@ class Proof:
     def fact(self, c: int, v: int, i: int, s: int, r: int, rule: Callable[..., bool], *more: int) -> None:
         """Remember that the values of a node are in a set, and what it depends on; one value depends on nothing."""
         values = self.kernel.sets[s]
+        self.meter.charge(len(values) // 16)
         self.form(max(values) < self.program.domains[v])
         self.right(rule(c, v, i, values, r, *more))
         self.kernel.contexts[c].facts[v, i] = values, NONE if len(values) == 1 else r
@@ -212,7 +214,10 @@ class Proof:
         self.form(well_formed(tree, len(boxes)))
         self.right(all(self.kernel.contexts[box].parent == -1 for box in boxes))
         self.right(self.kernel.unforced(labels, most, i, boxes, tree))
-        bounds = (*(self.found.labels if self.found else ()), *((label, most + 1) for label in sorted(labels)))
+        before = self.found.labels if self.found else ()
+        self.meter.charge(len(before) + len(labels))
+        self.meter.hold(400 * len(labels))
+        bounds = (*before, *((label, most + 1) for label in sorted(labels)))
         least = min(bound for _, bound in bounds) if len({label for label, _ in bounds}) == domain else 0
         names = ",".join(f"{label}:{bound}" for label, bound in bounds)
         text = f"n={self.program.n} target={i} at_least={least} labels={names}"

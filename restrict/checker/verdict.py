@@ -103,7 +103,7 @@ def decided(task: Task, said: dict[str, Any], shape: dict[str, Any], kind: type[
         check.read_more(fields, task.top)
         expected = list(check.keys(n, n if "fixed" in fields else 0, upto))
         if "fixed" in fields:
-            answers = {frozenset(language.want[q]) for _, _, q in expected}
+            answers = {frozenset(language.want[q]) for q in {q for *_, q in expected}}
             one = len(answers) == 1 and all(len(want) == 1 for want in answers if language.greatest)
             require(one, task.top.key("fixed"), "expected words, and one answer behind all of them")
         check.every(fields["cases"], expected, task.top.key("cases"))
@@ -358,7 +358,7 @@ class Check:
         """No word of the case is in this cell: ``row`` has coordinates, each with a multiplier of its lower end, or, if
         that is negative, of its upper end. In the cell all lengths together would be positive (Lemma V21)."""
         pull, tables, at, m = dict(zip(row[::2], row[1::2], strict=False)), list[list[Vector]](), 0, len(boxes)
-        require(len(row) % 2 == 0 and all(0 <= k < m for k in pull), place, "expected coordinates with multipliers")
+        require(len(row) == 2 * len(pull) and all(0 <= k < m for k in pull), place, "expected coordinates, each once")
         for h, basis in enumerate(self.basis):
             part = [(pull.get(k, 0), *boxes[k]) for k in range(at, at + len(basis.rows))]
             ends, at = self.against(key, [-v << BOUND for v, *_ in part], h), at + len(part)

@@ -53,7 +53,7 @@ class Language:
         require(max(accept, default=0) < states, place.key("accept"), "no such state")
         require(len(fields["want"]) == states, place.key("want"), "expected a list of labels for each state")
         want = [set(integers(0, labels - 1)(row, place.key("want").item(q))) for q, row in enumerate(fields["want"])]
-        require(all(w <= set(self.labels) for w in want), place.key("want"), "a label is not one of the labels")
+        require(set().union(*want) <= set(self.labels), place.key("want"), "a label is not one of the labels")
         self.greatest, self.told = "read_out" in fields, " greatest" if "read_out" in fields else ""
         some = all(want) or not self.greatest
         require(some, place.key("want"), "the greatest of no labels is wanted in a state")

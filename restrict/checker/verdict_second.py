@@ -156,7 +156,7 @@ class Second(Check):
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: its cells in the first layer make a node; at each of them it is decided in the second."""
-        self.meter.charge(sum(len(self.language.steps(j)) for j in range(key[0] + 1)))
+        self.meter.charge(sum(len(way) for j in range(key[0] + 1) for _, way in self.language.steps(j)))
         self.leaves, self.query, self.steps = [], None, self.language.leading(*key)
         self.edges = 1 + sum(len(way) + 2 for step in self.steps for _, way in step) // (key[0] + 1)
         super().case(key, hints[:4], place)
@@ -179,7 +179,7 @@ class Second(Check):
         if self.query is not None:
             return super().leaf(key, boxes, pieces, rows, place)
         kept, size = sorted(sorted(range(len(boxes)), key=lambda m: -boxes[m].radius)[:SPANS]), len(boxes) + 2
-        self.meter.charge(2 * size * (self.model.d + 8))
+        self.meter.charge((2 + len(rows)) * size * (self.model.d + 8))
         self.meter.hold(70 * min(size, SPANS + 2) * (self.model.d + 8))
         return self.leaves.append((self.start(key, boxes, kept), boxes))
 
