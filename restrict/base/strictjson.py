@@ -159,7 +159,8 @@ class Record(Shown):
         """What the file says.
 
         Returns:
-            A JSON value: of a soft certificate with ``bound``, ``free`` and ``verified``; of a sweep its rows.
+            A JSON value: of a soft certificate with ``bound``, ``free`` and ``verified``; of a sweep its rows; of what
+            is said about every length the claim, with the file's content as ``proof``.
         """
         return json.loads(self.to_bytes())
 

@@ -51,6 +51,7 @@ from functools import partial
 from typing import Any, Literal
 
 from restrict.base.errors import InternalError
+from restrict.base.options import Fact
 from restrict.base.wording import columns
 from restrict.depth_reduction.constants.tower import Tower, ln, of, power
 
@@ -191,7 +192,7 @@ class TheoremBounds:
         return "\n".join(lines)
 
 
-SHOWN = 4
+SHOWN: Fact[int] = 4
 """Layers of the table; where there are more, it shows the first three and the last."""
 LABELS = {
     "c": "c before", "g": "degree g", "r": "captured a round r", "T": "threshold T", "f": "neighbours f",
