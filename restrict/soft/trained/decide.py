@@ -276,7 +276,7 @@ class _Run:
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True
-        self.bounded(1.0)
+        self.bounded(OPTIONS.least_memory)
         last, table = beginnings(at.graph)
         first = [(f"the first {last} symbols", table)] if case.key[0] <= last else []
         for name, table in (*first, *memories(len(self.model.symbols))):

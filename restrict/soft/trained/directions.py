@@ -30,6 +30,11 @@ def denominator(low: Any, high: Any) -> tuple[Any, Any]:
     return (1 / low + 1 / high) / 2, (1 / low - 1 / high) / 2
 
 
+def lengthened(line: Array, size: int) -> Array:
+    """A line in so many coordinates: those behind its own have no slope."""
+    return line if len(line) == size else np.append(line, np.zeros(size - len(line)))
+
+
 class Directions:
     """The words of a model of one layer on one graph, up to ``n`` symbols; ``least`` as in :class:`Atoms`."""
 
@@ -78,7 +83,7 @@ class Directions:
         ends of the cell. ``least``, ``line``: the form's centre and its generators."""
         if (whole := self.whole(key, low, high)) is None:
             return -math.inf
-        line = np.append(line, np.zeros(len(whole[0]) - len(line)))
+        line = lengthened(line, len(whole[0]))
         return float(least - self.most(key, 0, self.against(key, *whole, line)))
 
     def whole(self, key: Key, low: Array, high: Array) -> tuple[Array, Array] | None:
@@ -152,12 +157,14 @@ class Directions:
 
     def beside(self, key: Key, low: Array, high: Array, least: float, line: Array, row: list[int]) -> float:
         """A label's bound with multipliers of the cell's sides (Lemma V20)."""
+        if not row:
+            return self.own(key, low, high, least, line)
         if (whole := self.whole(key, low, high)) is None:
             return -math.inf
-        pull, m = np.append(row, np.zeros(len(whole[0]) - len(row))), len(self.rows)
+        pull, m = lengthened(np.array(row, dtype=np.float64), len(whole[0])), len(self.rows)
         units = self.units(*whole, np.append(pull[:m], -pull[m:]))
         pull = np.divide(pull, units, out=np.zeros_like(pull), where=units != 0)
-        line = np.append(line, np.zeros(len(pull) - len(line)))
+        line = lengthened(line, len(pull))
         return self.own(key, *whole, least - float(np.abs(pull).sum()), line - pull)
 
     def units(self, low: Array, high: Array, pull: Array) -> Array:

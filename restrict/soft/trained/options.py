@@ -70,6 +70,9 @@ class VerdictOptions:
     below: float = option(1, 0, HUGE, "below a wrong word cases have so many times the seconds taken so far", 0)
     """All that is left there is whether it is shortest."""
     least_below: float = option(10.0, 0, HUGE, "but at least so many seconds", 0.0)
+    least_memory: float = option(
+        0.5, 0, HUGE, "from the first open case on, while memories are tried, at least these", 0.0
+    )
 
     # wrong words
     short_words: int = option(2000, 1, HUGE, "words that are tried for one length, if there are no more", 1)

@@ -15,7 +15,7 @@ from restrict.base.options import Fact
 from restrict.soft.trained.atoms import Basis, basis_of
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.cells import Near, valued
-from restrict.soft.trained.directions import BOUND, Directions, Key
+from restrict.soft.trained.directions import BOUND, Directions, Key, lengthened
 from restrict.soft.trained.empty import Empty
 from restrict.soft.trained.forms import Cell, Ready, Tail, Tree, coordinates, halved
 from restrict.soft.trained.graph import Graph
@@ -89,6 +89,7 @@ class Search(Directions):
         self.hopeless = False
         self.empty: Empty | None = None
         self.held = np.zeros((2, 0))
+        self.dead: tuple[Array, Array] | None = None
         self.hard: dict[tuple[int, int, int], int] = {}
         self.reading: tuple[Key, Array] = (-1, -1, -1), np.zeros(0)
 
@@ -187,10 +188,12 @@ class Search(Directions):
         steps = [(0, min(OPTIONS.simple, most))]
         if most > OPTIONS.simple:
             steps += zip(self.neurons, (most // 4, most), strict=False)
-        at = (self.number, *key[1:])
+        at, self.dead = (self.number, *key[1:]), None
         begin = min(self.hard.get(at, 0), len(steps) - 1)
         for count, cells in steps[begin:]:
             held = self.narrowed(key, upper, width, count) if count else []
+            if self.dead is not None and not self.revived(key, held):
+                break
             found = self.tried_on(key, upper, width, cells, held, count == ALL)
             if isinstance(found, Case):
                 self.hard[at] = steps.index((count, cells))
@@ -199,6 +202,13 @@ class Search(Directions):
                 break
         self.hard[at] = 0
         return found
+
+    def revived(self, key: Key, held: list[list[int]]) -> bool:
+        """Whether the cell that could not be halved further is decided with other bounds on what neurons read."""
+        assert self.dead is not None
+        self.held, (low, high), asked = self.ends(key, held), self.dead, self.graph.asked[key[2]]
+        cell, kept = self.kept(key, low, high)
+        return self.leaf(key, low, high, kept, self.tail.near(cell.form()), np.zeros(len(asked.places)))[0] is not None
 
     def tried_on(
         self, key: Key, upper: list[int], width: list[int], most: int, held: list[list[int]], apart: bool = False
@@ -274,6 +284,8 @@ class Search(Directions):
         if self.empty is not None and (row := self.empty.found(low, high)) is not None:
             return [row]
         if self.left <= 0 or self.hopeless or not depth or not len(kept):
+            if not depth and len(low) == len(self.rows):
+                self.dead = low, high
             self.left, self.worst = 0, (float(margins[worst]), worst)
             return None
         m, *sides = self.halving(cell, kept, key, worst, low, high, Ready(near, signs))
@@ -382,7 +394,7 @@ class Search(Directions):
         found, at = multipliers(
             lambda turned, need: self.farther(key, *whole, turned, need),
             least,
-            np.append(line, np.zeros(len(whole[0]) - len(line))),
+            lengthened(line, len(whole[0])),
             aim + SAFE,
         )
         if found is None:
