@@ -342,7 +342,7 @@ def test_logits_and_gradients_lie_in_their_enclosures(shape: str) -> None:
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0, 10.0):
             cell = SlopeForm(rng.normal(size=d), size * rng.normal(size=(d, 3)), np.full(d, 0.01 * size))
-            (low,), (high,) = tail(layer, final, cell).value(row)
+            (low,), (high,) = tail(layer, final, cell).values(row[None])
             form = tail(layer, final, cell).gradient(row)
             off = np.abs(form.g[:, 3:]).sum(1) + form.r
             assert np.isfinite([low, high]).all()
@@ -370,7 +370,7 @@ def test_many_cells_at_once_are_enclosed_as_each_alone(shape: str) -> None:
         alone = tail(layer, final, SlopeForm(many.c[k], many.g[k], many.r[k]))
         one, other = both.gradient(row), alone.gradient(row)
         for many_ends, ends in zip(
-            (*both.value(row), one.c, one.reach), (*alone.value(row), other.c, other.reach), strict=True
+            (*both.values(row[None]), one.c, one.reach), (*alone.values(row[None]), other.c, other.reach), strict=True
         ):
             assert np.allclose(many_ends[k], ends, rtol=1e-9, atol=1e-9)
 

@@ -178,7 +178,7 @@ class Logit:
         """The least and the greatest value on each cell of a pair."""
         cells = pair.first, pair.second
         streams = self.streams(np.stack([cell.low for cell in cells]), np.stack([cell.high for cell in cells]))
-        low, high = (end[:, 0] for end in tail(self.layer, self.final, streams).value(self.row))
+        low, high = (end[:, 0] for end in tail(self.layer, self.final, streams).values(self.row[None]))
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 
@@ -303,9 +303,7 @@ class WordTable:
         for head in self.changes.heads:
             off, size = off + slack_of(head, ALIKE if self.alike else 0.0), size + np.abs(head.v).max((0, 1))
         form = SlopeForm(centre, np.zeros((*centre.shape, 0)), np.broadcast_to(off, centre.shape)).rounded(size)
-        behind = tail(parts.layers[0], parts.model.final_norm, form)
-        values = [behind.value(row) for row in rows]
-        low, high = (np.concatenate([ends[side] for ends in values], axis=1) for side in (0, 1))
+        low, high = tail(parts.layers[0], parts.model.final_norm, form).values(rows)
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 

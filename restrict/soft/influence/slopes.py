@@ -114,6 +114,8 @@ def multiplied(a: SlopeForm, b: SlopeForm) -> SlopeForm:
     remainder in that of ``a``'s centre. Linear maps then keep what each entry has to do with the others."""
     most, (large, rest) = b.reach, _largest(a)
     first, last = _padded(a, b)
+    if not first.g.shape[-1]:  # at a point they are rounding, and stay remainders
+        return SlopeForm(a.c * b.c, first.g, b.size * a.r + np.abs(a.c) * b.r).rounded(a.size * b.size)
     g = last.c[..., None] * first.g + first.c[..., None] * last.g
     g = np.concatenate([g, (a.c * b.r)[..., None], most[..., None] * large], axis=-1)
     return SlopeForm(a.c * b.c, g, b.size * a.r + most * rest).rounded(a.size * b.size)
@@ -232,7 +234,7 @@ class Network:
 
 
 def network(ffn: ReadyFeedForward, x: SlopeForm) -> Network:
-    """A network of a form; without generators, at a point, the remainders are rounding and stay remainders."""
+    """A network of a form; a hidden unit's remainder becomes a generator, but at a point."""
     value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, x, ffn.inner.bias))
     value = parted(value) if x.g.shape[-1] else value
     return Network(ffn, mapped(ffn.outer.matrix, value, ffn.outer.bias), slopes)
@@ -294,18 +296,18 @@ class SlopedTail:
     steps: tuple[Callable[[SlopeForm], SlopeForm], ...]
     count: int
 
-    def value(self, row: Floats) -> tuple[Floats, Floats]:
-        """The least and the greatest value of ``row . activation``."""
+    def values(self, rows: Floats) -> tuple[Floats, Floats]:
+        """The least and the greatest value of each ``row . activation``."""
         if self.final is None:
-            form, shift = mapped(row[None], self.last), point(np.zeros(1))
+            form, shift = mapped(rows, self.last), point(np.zeros(len(rows)))
         else:
-            weighted = row * self.final.weight
+            weighted = rows * self.final.weight
             u = centred(self.last)
-            form = multiplied(mapped((weighted - weighted.mean())[None], u), root_of(self.final, u))
-            shift = mapped(row[None], point(self.final.bias))
+            form = multiplied(mapped(weighted - weighted.mean(1, keepdims=True), u), root_of(self.final, u))
+            shift = mapped(rows, point(self.final.bias))
         low, high = (form.c + side * form.reach for side in (-1, 1))
         if self.final is not None:
-            most = float(np.linalg.norm(weighted)) * math.sqrt(len(row)) * (1 + 1e-9)
+            most = np.linalg.norm(weighted, axis=1) * math.sqrt(rows.shape[1]) * (1 + 1e-9)
             low, high = np.fmin(np.fmax(low, -most), most), np.fmax(np.fmin(high, most), -most)
         return low + shift.c - shift.r, high + shift.c + shift.r
 
