@@ -25,6 +25,9 @@ from restrict.base.errors import NotEstablished
 from restrict.cli import main as cli
 from restrict.cli.examples import EXAMPLES, FIRST
 from restrict.cli.printer import json_line
+from restrict.soft.importers.opened import opened
+from restrict.soft.influence import tables
+from restrict.soft.models.answers import answers
 from tests.commands import Answer, Shell, raising
 from tests.layouts import drawn, encoder_layers
 
@@ -725,6 +728,13 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "tighten and-of-ors c.json": lambda: restrict.tighten(
         restrict.load("and-of-ors"), restrict.load_certificate("c.json")
     ),
+    "soft run parity 0110 '0 1'": lambda: answers(opened("parity"), ["0110", "0 1"]),
+    "soft run parity 0110 --float32": lambda: answers(opened("parity"), ["0110"], float32=True),
+    "soft influence parity -n 5,9": lambda: tables.influences(opened("parity"), [5, 9]),
+    "soft influence parity -n 5 --logit": lambda: tables.influences(opened("parity"), [5], logit=True),
+    "soft influence parity -n 4 --matrix": lambda: tables.influence_matrices(opened("parity"), [4]),
+    "soft influence random:layers=1 -n 6,7 --pairs": lambda: tables.pair_bounds(opened("random:layers=1"), [6, 7]),
+    "soft cross-entropy parity -n 5 -L parity": lambda: tables.cross_entropies(opened("parity"), [5], "parity"),
     "language parity -n 20": lambda: restrict.facts(restrict.language("parity"), 20),
 }
 """Commands, and the calls of Python that say the same."""
@@ -735,7 +745,7 @@ SECONDS = re.compile(r'\b[0-9.]+ s$|"seconds": [0-9.]+', re.MULTILINE)
 def test_a_result_says_what_its_command_prints(shell: Shell, line: str) -> None:
     shell.good("certify and-of-ors -n 9 -o c.json")
     found = RESULTS[line]()
-    assert SECONDS.sub("", found.text()) == SECONDS.sub("", shell.good(line)).removesuffix("\n")
+    assert SECONDS.sub("", found.text()) == SECONDS.sub("", shell.good(*shlex.split(line))).removesuffix("\n")
     document = shell.good(*shlex.split(line), "--json")
     assert json.loads(SECONDS.sub('"seconds": 0', document)) == json.loads(
         SECONDS.sub('"seconds": 0', json_line(found.document()))
