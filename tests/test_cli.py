@@ -733,7 +733,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "soft influence parity -n 5,9": lambda: tables.influences(opened("parity"), [5, 9]),
     "soft influence parity -n 5 --logit": lambda: tables.influences(opened("parity"), [5], logit=True),
     "soft influence parity -n 4 --matrix": lambda: tables.influence_matrices(opened("parity"), [4]),
-    "soft influence random:layers=1 -n 6,7 --pairs": lambda: tables.pair_bounds(opened("random:layers=1"), [6, 7]),
+    "soft influence random:layers=1,heads=1,width=4 -n 4,5 --pairs": lambda: tables.pair_bounds(
+        opened("random:layers=1,heads=1,width=4"), [4, 5]
+    ),
     "soft cross-entropy parity -n 5 -L parity": lambda: tables.cross_entropies(opened("parity"), [5], "parity"),
     "language parity -n 20": lambda: restrict.facts(restrict.language("parity"), 20),
 }
