@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +24,17 @@ from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable
 from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of
 from restrict.soft.influence.polygons import UNITS, edges
-from restrict.soft.influence.slopes import BENT, CURVED, SlopeForm, point, second_derivative, tail
+from restrict.soft.influence.slopes import (
+    BENT,
+    CURVED,
+    SlopeForm,
+    contracted,
+    multiplied,
+    point,
+    second_derivative,
+    tail,
+    variance,
+)
 from restrict.soft.influence.turned import Turned
 from restrict.soft.influence.words import Delta
 from restrict.soft.models import evaluate
@@ -331,13 +341,49 @@ def test_logits_of_small_weights_are_bounded_within_a_twentieth(n: int) -> None:
     assert found.attained <= found.bound <= 1.05 * found.attained
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_logits_and_gradients_lie_in_their_enclosures(shape: str) -> None:
+def corners(*sizes: int) -> Iterator[list[Floats]]:
+    """All signs of several vectors of these lengths."""
+    for signs in itertools.product((-1.0, 1.0), repeat=sum(sizes)):
+        yield np.split(np.array(signs), np.cumsum(sizes)[:-1])
+
+
+@pytest.mark.parametrize("products", [128, 1])
+def test_products_and_variances_hold_at_every_corner(products: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of forms whose generators are of all sizes beside their remainders, so that each part of a bound is needed."""
+    monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.products", products)
+    rng = np.random.default_rng(2)
+    for _ in range(150):
+        m, sizes = 3, 10.0 ** rng.uniform(-2, 1, size=5)
+        a = SlopeForm(rng.normal(size=2), sizes[0] * rng.normal(size=(2, m)), sizes[1] * rng.random(2))
+        b = SlopeForm(rng.normal(size=2), sizes[2] * rng.normal(size=(2, m)), sizes[3] * rng.random(2))
+        one = SlopeForm(b.c[:1], b.g[:1], b.r[:1])
+        matrix = rng.normal(size=(2, 2))
+        u = SlopeForm(a.c * sizes[4], a.g, a.r)
+        _, least, most = variance(u, 0.0, 0.0)
+        made = contracted(matrix, a, b), multiplied(a, one)
+        for eps, first, second in corners(m, 2, 2):
+            x, y = a.c + a.g @ eps + a.r * first, b.c + b.g @ eps + b.r * second
+            for found, product in zip(made, (matrix @ (x * y), x * y[0]), strict=True):
+                off = np.abs(found.g[:, m:]).sum(1) + found.r
+                assert (np.abs(product - found.c - found.g[:, :m] @ eps) <= off).all()
+            at = u.c + u.g @ eps + u.r * first
+            assert least <= (at @ at) / 2 <= most
+
+
+@pytest.mark.parametrize("products", [128, 4])
+@pytest.mark.parametrize("shape", [*SHAPES, None])
+def test_logits_and_gradients_lie_in_their_enclosures(
+    shape: str | None, products: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At random streams of random cells, by the evaluator's rules; and the gradient itself is the difference
-    quotient's limit."""
+    quotient's limit. Of random models, with LayerNorms behind or none, and of trained ones, with them in front and at
+    the end; also where few generators have products of their own."""
+    monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.products", products)
     rng = np.random.default_rng(5)
+    trained = [TRAINED / f"{name}.safetensors" for name in ("tomita2-1l1h16d", "dyck1-depth2-1l1h16d-nope")]
     for seed in range(2):
-        parts = prepare(load(shape.format(seed)), 5)
+        parts = prepare(load(shape.format(seed)) if shape else opened(str(trained[seed])), 5)
+        assert shape or (parts.layers[0].front[1] and parts.model.final_norm)
         layer, final, d = parts.layers[0], parts.model.final_norm, parts.model.width
         row = rng.normal(size=d)
         for size in (0.01, 0.1, 1.0, 10.0):
