@@ -12,6 +12,7 @@ import click
 
 from restrict.base.errors import UsageError
 from restrict.base.files import read_bytes
+from restrict.base.wording import counted
 from restrict.cli import common
 from restrict.cli.printer import put
 
@@ -45,6 +46,12 @@ class Upto(common.Whole):
     "Instead of -L: a model, built-in or file, or a formula; on all words, or those of --inputs.",
     metavar="PROGRAM",
 )
+@common.option(
+    "--answers",
+    common.PATH,
+    "Instead of -L: lines WORD -> ANSWER, the label that is to be the greatest behind each word; no other may come.",
+    metavar="FILE",
+)
 @common.option("--inputs", common.Text(), "The words that may come, if not those of the language.")
 @common.option(
     "--read-out",
@@ -72,7 +79,7 @@ class Upto(common.Whole):
 def verify_trained_command(o: common.Given) -> None:
     """Is a trained MODEL right on every prefix of every word of a language with at most n symbols, or of every length?
 
-    With --equals: does it decide like a program? MODEL is a safetensors file with GPT-2's names, NAME.config.json
+    With --equals: does it decide like a program? With --answers: does it give these? MODEL is a safetensors file with GPT-2's names, NAME.config.json
     beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
     not decided.
     """
@@ -90,11 +97,7 @@ def verify_trained_command(o: common.Given) -> None:
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(o.model), o.offset)
-    o.read_out = o.read_out or ("membership" if o.equals is not None else configured(loaded, o.language))
-    graph = claimed(loaded, o)
-    language = (o.language if o.equals is None else f"the program {o.equals}") or "task"
-    if graph.greatest:
-        language = f"{language} (read-out {o.read_out})"
+    graph, language = claimed(loaded, o)
     if o.certificate is not None:
         from restrict.soft.trained.given import proved
 
@@ -135,8 +138,22 @@ def configured(loaded: Trained, language: str | None) -> str:
     return "next-set" if language is not None and found == "tags" else found
 
 
-def claimed(loaded: Trained, o: common.Given) -> Graph:
-    """The words and what is wanted behind them."""
+def claimed(loaded: Trained, o: common.Given) -> tuple[Graph, str]:
+    """The words and what is wanted behind them, and what that is called."""
+    if o.answers is not None:
+        from restrict.soft.trained.answers import answered, read_answers
+
+        if any(given is not None for given in (o.language, o.equals, o.inputs, o.read_out, o.label)):
+            raise UsageError("--answers says all of the claim: without -L, --equals, --inputs, --read-out and --label")
+        answers = read_answers(o.answers)
+        return answered(loaded, answers), f"{counted(len(answers), 'answer')} of {o.answers.name}"
+    o.read_out = o.read_out or ("membership" if o.equals is not None else configured(loaded, o.language))
+    language, graph = (o.language if o.equals is None else f"the program {o.equals}") or "task", judged(loaded, o)
+    return graph, f"{language} (read-out {o.read_out})" if graph.greatest else language
+
+
+def judged(loaded: Trained, o: common.Given) -> Graph:
+    """The words of a language, the configuration's or a program's, and what a read-out wants behind them."""
     from restrict.soft.trained.graph import all_words, dfa_of, empty_left_out, graph_of, tagged_graph, task_language
 
     def dfa(spec: str) -> Dfa:

@@ -271,8 +271,8 @@ class _Run:
         if len(at.memory) >= OPTIONS.memories or at.open:
             return False
         base = self.states[0].graph
-        room = OPTIONS.singles_room // self.model.d
-        every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, room)
+        room = OPTIONS.singles_room if self.wrong is not None else OPTIONS.whole_room
+        every = singles(base, self.n if self.wrong is None else len(self.wrong.word) - 1, room // self.model.d)
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True

@@ -352,13 +352,14 @@ def task_read_out(model: Trained) -> str:
 
 
 def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
-    """The graph of tags: the label that ``task.dfa.tags`` of the configuration gives each state is to be the greatest.
-    ``inputs``: the words that may come, by default all that the automaton reads."""
+    """The graph of tags: the label that ``task.dfa.tags`` of the configuration gives each state is to be the greatest;
+    where it is null, nothing is asked. ``inputs``: the words that may come, by default all that the automaton reads."""
     delta, start, given = task_table(model)
     tags, dead = given.get("tags"), len(delta) - 1
     asked = [model.labels[k] for k in model.outputs]  # a special token is none
-    if not isinstance(tags, list) or len(tags) != dead or any(tag not in asked for tag in tags):
-        raise UsageError(f"the configuration of {model.name} has no task.dfa.tags, a label of the model for each state")
+    if not isinstance(tags, list) or len(tags) != dead or any(tag not in (*asked, None) for tag in tags):
+        what = "a label of the model, or null, for each state"
+        raise UsageError(f"the configuration of {model.name} has no task.dfa.tags, {what}")
     words = proper_words(inputs or minimal(model.symbols, delta, start, range(dead)))
     swap = {start: 0, 0: start}  # paired automata start at 0
     delta = [[swap.get(t, t) for t in delta[swap.get(q, q)]] for q in range(dead + 1)]
@@ -366,6 +367,7 @@ def tagged_graph(model: Trained, inputs: Dfa | None = None) -> Graph:
     def wanted(q: int) -> set[int]:
         if q == dead:
             raise UsageError("a word that may come is none that the automaton of the tags reads")
-        return {model.labels.index(tags[swap.get(q, q)])}
+        tag = tags[swap.get(q, q)]
+        return set(model.outputs) if tag is None else {model.labels.index(tag)}
 
     return compared(judged(model, words, delta, model.outputs, wanted))

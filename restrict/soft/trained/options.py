@@ -66,6 +66,8 @@ class VerdictOptions:
     """One cell, no search."""
     singles_room: int = option(18_000, 0, HUGE, "the same, times the width, where a case stays open otherwise", 0)
     """The certificate has so many numbers for them."""
+    whole_room: int = option(500_000, 0, HUGE, "the same for all prefixes, where there are no more", 0)
+    """A sum modulo p: what the neurons make of all words of one sum is no cell."""
     run: int = option(6, 1, HUGE, "the length of the last run of a symbol is remembered up to this")
     below: float = option(1, 0, HUGE, "below a wrong word cases have so many times the seconds taken so far", 0)
     """All that is left there is whether it is shortest."""
