@@ -12,6 +12,8 @@ from restrict.base.errors import ModelError, NotEstablished
 from restrict.soft.importers import Options, Record, compare, import_weights, save_gpt2_names
 from restrict.soft.importers.gpt2_names import gpt2_names
 from restrict.soft.models import evaluate
+from restrict.soft.trained.claim import model_document
+from restrict.soft.trained.model import load
 from tests.commands import failed
 from tests.layouts import by_hand, encoder, gpt2_arrays, lens
 from tests.test_soft_import import CONFIG, LETTERS, Attributes, gpt2_file, module_of
@@ -114,12 +116,19 @@ def test_a_backbone_without_a_read_out_is_no_language_model() -> None:
         import_weights(arrays, config=CONFIG | {"architectures": ["GPT2Model"]})
 
 
-@pytest.mark.parametrize("eps", ["3e-7", "1e-12", "0"])
+@pytest.mark.parametrize("eps", ["3e-7", "1e-16", "0"])
 def test_a_constant_that_no_verdict_covers_is_not_written(eps: str, tmp_path: Path) -> None:
     found = import_weights(gpt2_arrays(np.random.default_rng(8)), config=CONFIG | {"layer_norm_epsilon": eps})
     with pytest.raises(ModelError, match=rf"no verdict covers the constant {eps} of LayerNorm, but 1/N"):
         save_gpt2_names(found, tmp_path / "n.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_constant_of_bert_is_covered(tmp_path: Path) -> None:
+    config = CONFIG | {"layer_norm_epsilon": "1e-12"}
+    save_gpt2_names(import_weights(gpt2_arrays(np.random.default_rng(8)), config=config), tmp_path / "n.safetensors")
+    model = load(tmp_path / "n.safetensors")
+    assert model_document(model)["epsilon"] == "1/1000000000000"
 
 
 def test_a_pickle_is_called_one_by_verify(tmp_path: Path) -> None:

@@ -117,16 +117,17 @@ def weights(rng: np.random.Generator, config: dict[str, Any], size: float) -> di
 
 
 def random_checkpoint(
-    rng: np.random.Generator, layers: int = 1, start: bool = True, norm: str = "", reads: str = ""
+    rng: np.random.Generator, layers: int = 1, start: bool = True, norm: str = "", reads: str = "",
+    epsilon: float = 1e-05,
 ) -> tuple[Trained, Naive]:  # fmt: skip
     """A random model: width 2 to 6, one or two heads, either GELU or ReLU, with or without positions, with or without
     a ``start`` token, tied or not, its read-out with a bias or without, of the vocabulary or of labels of its own.
     ``norm``: LayerNorm behind each half of a block (``post``), none at the end (``no-last``), or nowhere (``none``).
     ``reads``: the answer is read at the start token, without a mask (``first``), or at a token behind the word
-    (``last``)."""
+    (``last``). ``epsilon``: of LayerNorm; a smaller one counts beside the variance of the embedding."""
     symbols, heads = int(rng.integers(1, 4)), int(rng.integers(1, 3))
     config: dict[str, Any] = {
-        "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": 1e-05, "n_layer": layers,
+        "activation_function": str(rng.choice(["gelu_new", "relu"])), "layer_norm_epsilon": epsilon, "n_layer": layers,
         "n_head": heads, "n_embd": heads * int(rng.integers(1, 4)) + heads, "n_positions": 12,
         "vocab_size": symbols + 2, "bos_token_id": symbols, "eos_token_id": symbols + 1,
         "tie_word_embeddings": bool(rng.random() < 0.3), "vocab": [*"abc"[:symbols], "<bos>", "<eos>"],
@@ -152,6 +153,9 @@ def random_checkpoint(
         made["lm_head.weight"] = other.normal(size=(count, made["lm_head.weight"].shape[1])).astype(np.float32)
         if "lm_head.bias" in made:
             made["lm_head.bias"] = other.normal(size=count).astype(np.float32)
+    for name in made if epsilon < 1e-05 else ():
+        if "wte" in name or "wpe" in name:  # bounds are multiples of 2^-16, so the stream is as large as ever
+            made[name] = made[name] * np.float32(epsilon**0.5)
     if norm:
         config[{"post": "norm_first", "no-last": "final_norm", "none": "layer_norm"}[norm]] = False
         made = {key: a for key, a in made.items() if ("ln_" if norm == "none" else "ln_f") not in key}
@@ -207,11 +211,12 @@ NORMS = ("", "", "", "post", "no-last", "none")
 
 
 def drawn(
-    rng: np.random.Generator, greatest: bool, layers: int = 1, start: bool = True, norm: str = "", reads: str = ""
-) -> Case:
+    rng: np.random.Generator, greatest: bool, layers: int = 1, start: bool = True, norm: str = "", reads: str = "",
+    epsilon: float = 1e-05,
+) -> Case:  # fmt: skip
     """A random model, a claim and a length; with layers of 0 there is one, or two."""
     layers = layers or (2 if rng.random() < 0.3 else 1)
-    model, naive = random_checkpoint(rng, layers, start, norm, reads)
+    model, naive = random_checkpoint(rng, layers, start, norm, reads, epsilon)
     graph = graph_of_words(rng, model, naive, greatest)
     return model, naive, graph, int(rng.integers(0 if graph.empty else 1, 7 - layers))
 
@@ -242,6 +247,9 @@ FAMILIES = {
         lambda rng, seed: drawn(rng, seed % 4 == 0, 0, bool(rng.random() < 0.7), NORMS[3 + seed % 3]), 12, 6, 1
     ),
     "reader": Family(read_at, 13, 8, 2),
+    "constant": Family(
+        lambda rng, seed: drawn(rng, seed % 2 == 0, 0, norm=NORMS[2 + seed % 3], epsilon=1e-12), 9, 6, 1
+    ),
 }
 
 

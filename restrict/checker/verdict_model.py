@@ -29,7 +29,7 @@ MODEL = {
     "name": plain,
     "sha256": digest,
     "heads": integer(1, SIZE),
-    "epsilon": matching("1/[1-9][0-9]{0,11}", "1/N with at most 12 digits"),
+    "epsilon": matching("1/[1-9][0-9]{0,15}", "1/N with at most 16 digits"),
     "activation": ("gelu_new", "gelu", "relu"),
     "positions": ("learned", "none"),
     "offset": integer(0, SIZE),

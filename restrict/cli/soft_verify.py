@@ -79,9 +79,9 @@ class Upto(common.Whole):
 def verify_trained_command(o: common.Given) -> None:
     """Is a trained MODEL right on every prefix of every word of a language with at most n symbols, or of every length?
 
-    With --equals: does it decide like a program? With --answers: does it give these? MODEL is a safetensors file with GPT-2's names, NAME.config.json
-    beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit 5: open, with the cases that are
-    not decided.
+    With --equals: does it decide like a program? With --answers: does it give these? MODEL is a safetensors file with
+    GPT-2's names, NAME.config.json beside it (docs/soft-verdicts.md). Exit 0: right. Exit 3: wrong, with a word. Exit
+    5: open, with the cases that are not decided.
     """
     from restrict.soft.trained.parts import Processes
 

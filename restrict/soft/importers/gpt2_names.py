@@ -26,7 +26,7 @@ IDLE = 2
 """Tokens in no input that a configuration can name beside the end token: PAD and SEP."""
 LARGEST_FACTOR = 2**40
 """A power of two by which scores may be multiplied, or divided."""
-LARGEST_EPS = 10**12 - 1
+LARGEST_EPS = 10**16 - 1
 """The largest N of a constant 1/N of LayerNorm that certificates have."""
 KINDS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new"}
 
@@ -202,7 +202,7 @@ def _covered(model: SoftModel) -> list[str]:
     for eps in norms:
         constant = eps.exact(0, 1) or Fraction()
         if constant.numerator != 1 or constant.denominator > LARGEST_EPS:
-            _refuse(model, f"the constant {eps.text} of LayerNorm, but 1/N for a whole number N below 10^12")
+            _refuse(model, f"the constant {eps.text} of LayerNorm, but 1/N for a whole number N below 10^16")
     if place == "first":
         if masks != {"none"}:
             what = "with a causal mask, where it sees nothing of the word"

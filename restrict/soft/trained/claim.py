@@ -65,8 +65,8 @@ def graph_of_document(root: dict[str, Any]) -> Graph:
 def model_document(model: Trained) -> dict[str, Any]:
     """What a certificate says of the architecture. ``ModelError``: none that a verdict can be about."""
     model.demand_names()
-    if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**12:
-        raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^12, not {model.epsilon}")
+    if model.epsilon.numerator != 1 or model.epsilon.denominator >= 10**16:
+        raise ModelError(f"{model.name}: layer_norm_epsilon must be 1/N with N below 10^16, not {model.epsilon}")
     if not 2 <= min(model.embed.shape) <= max(model.embed.shape) <= MOST_ROWS:
         rows, d = model.embed.shape
         raise ModelError(f"{model.name} has {rows} tokens and width {d}; verdicts are about 2 to {MOST_ROWS} of both")
