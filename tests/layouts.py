@@ -81,7 +81,9 @@ def by_hand(a: Arrays, config: Arrays, tokens: list[int], causal: bool = True) -
         else:
             mixed = u @ b["self_attn.in_proj_weight"].T + b["self_attn.in_proj_bias"]
             q, k, v = (part.reshape(n, HEADS, DK).swapaxes(0, 1) for part in np.split(mixed, 3, axis=1))
-        scores = np.einsum("hqe,hke->hqk", q, k) / math.sqrt(DK)
+        root = math.sqrt(q.shape[-1]) if config.get("use_attn_scale", True) else 1
+        root *= at + 1 if config.get("scale_attn_by_inverse_layer_idx") else 1
+        scores = np.einsum("hqe,hke->hqk", q, k) / root
         scores[:, np.triu(np.ones((n, n), dtype=bool), 1) & causal] = -np.inf
         e = np.exp(scores - scores.max(-1, keepdims=True))
         read = (e / e.sum(-1, keepdims=True)) @ v

@@ -7,6 +7,7 @@ labels as rows of their own. What verdicts do not cover is refused with its name
 import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -15,6 +16,7 @@ import numpy as np
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.files import write_bytes
+from restrict.soft.importers.fitted import fitted
 from restrict.soft.importers.read import Imported
 from restrict.soft.models.config import SUFFIX
 from restrict.soft.models.model import Floats, LayerNorm, SoftFeedForward, SoftHead, SoftLayer, SoftModel
@@ -76,7 +78,8 @@ def gpt2_names(found: Imported) -> Written:
     """
     from safetensors.numpy import save
 
-    model = found.model
+    model, fit = fitted(found.model)
+    found = replace(found, model=model)
     notes, answers = _covered(model), _answers(found)
     tokens, d, dk = answers.names, model.width, len(model.layers[0].heads[0].query)
     embed = np.zeros((len(tokens), d))
@@ -114,7 +117,7 @@ def gpt2_names(found: Imported) -> Written:
         config["task"] = task
     config["imported"] = [f"{s.name}: {s.value} ({s.text()})" for s in found.settings]
     content = save({name: _stored(a) for name, a in sorted(tensors.items())})
-    said = tuple(note for note in (*notes, answers.note) if note is not None)
+    said = tuple(note for note in (*notes, fit, answers.note) if note is not None)
     return Written(content, config, said, answers.kind)
 
 

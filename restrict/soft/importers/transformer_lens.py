@@ -82,8 +82,8 @@ def transformer_lens(tensors: Named, choices: Choices, name: str) -> SoftModel:
     activation: Activation = "relu"
     if f"{stem}blocks.0.mlp.W_in" in tensors.arrays:
         activation = choices.activation(("act_fn",), "relu", "TransformerLens' default")
-    mask, scale = _attention(choices, dk)
-    layers = tuple(reader.block(at, mask, scale, activation) for at in range(count))
+    mask, scales = _attention(choices, dk, count)
+    layers = tuple(reader.block(at, mask, scale, activation) for at, scale in enumerate(scales))
     final = reader.norm("ln_final")
     unembed = tensors.take(f"{stem}unembed.W_U", (d, None)).T
     bias = tensors.maybe(f"{stem}unembed.b_U", len(unembed))
@@ -110,9 +110,8 @@ def _normalization(tensors: Named, choices: Choices, stem: str) -> Kind:
     return kinds[found]
 
 
-def _attention(choices: Choices, dk: int) -> tuple[Mask, Term]:
-    """The mask of every head, and the factor of its scores: ``1/sqrt(dk)``, or as configured."""
-    choices.only(scale_attn_by_inverse_layer_idx=False)
+def _attention(choices: Choices, dk: int, layers: int) -> tuple[Mask, list[Term]]:
+    """The mask of every head, and the factor of its scores in each layer: ``1/sqrt(dk)``, or as configured."""
     scaled = choices.flag("scores / sqrt(dk)", None, ("use_attn_scale",), True, "TransformerLens' default")
     given = choices.options.causal
     said = None if given is None else "causal" if given else "bidirectional"
@@ -124,7 +123,11 @@ def _attention(choices: Choices, dk: int) -> tuple[Mask, Term]:
     if not usual:
         choices.note("scores divided by", divisor, "config", key)
     scale = "1" if not scaled else f"1/sqrt({dk})" if usual else f"1/{divisor}"
-    return ("past" if found == "causal" else "none"), Term(scale)
+    by_layer = choices.truth("scale_attn_by_inverse_layer_idx")
+    if by_layer:
+        choices.note("scores / layer", True, "config", "scale_attn_by_inverse_layer_idx")
+    scales = [Term(f"{scale}/{at + 1}" if by_layer and at else scale) for at in range(layers)]
+    return ("past" if found == "causal" else "none"), scales
 
 
 def _uncapped(choices: Choices) -> None:

@@ -46,13 +46,13 @@ def read_answers(path: str | Path) -> dict[Word, str]:
     return found
 
 
-def answered(model: Trained, answers: Mapping[Sequence[str], str]) -> Graph:
+def answered(model: Trained, answers: Mapping[Word, str]) -> Graph:
     """The graph of a table: behind each of its words the answer is to be the greatest of the labels, and no other word
     may come, nor go on.
 
     Args:
         model: the checkpoint.
-        answers: for each word, a sequence of symbols, the name of a label.
+        answers: for each word, a tuple of symbols, the name of a label.
 
     Returns:
         The graph, of the fewest states. Linear in the symbols of all words.
