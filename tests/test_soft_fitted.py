@@ -100,7 +100,7 @@ def test_a_stream_beyond_the_checkers_is_refused() -> None:
 
 def test_squares_and_powers() -> None:
     for text, found in (
-        ("1/sqrt(8)", Fraction(1, 8)), ("1/sqrt(8)/3*2", Fraction(4, 72)), ("0.25", Fraction(1, 16)), 
+        ("1/sqrt(8)", Fraction(1, 8)), ("1/sqrt(8)/3*2", Fraction(4, 72)), ("0.25", Fraction(1, 16)),
         ("1", Fraction(1)),        ("n", None), ("1/sqrt(0)", None), ("0", None), ("0-1", None), ("exp(1)", None),
     ):  # fmt: skip
         assert square(Term(text)) == found

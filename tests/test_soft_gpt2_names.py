@@ -242,7 +242,7 @@ def test_other_models_that_no_verdict_covers() -> None:
     for found, says in (
         (import_weights(arrays, Options(end_marker="<eos>", place="every"), config=config), "an end marker"),
         (import_weights(arrays, Options(**many), config=config), r"signs of labels that are not .*\"?x y z w"),
-        (import_weights(lensed, config=said | {"attn_scale": "3.5"}), r"scores times 1/3.5, not 1/sqrt\(2\)"),
+        (import_weights(lensed, config=said | {"attn_scale": "3.1234"}), r"scores times 1/3.1234, not 1/sqrt\(2\)"),
     ):  # fmt: skip
         with pytest.raises(ModelError, match=f"no verdict covers .*{says}"):
             gpt2_names(found)
