@@ -1,5 +1,6 @@
 """Checkpoints as strangers leave them: what stands beside the weights is read, or refused in one line."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -253,3 +254,45 @@ def test_what_a_module_has_in_memory_is_what_files_say() -> None:
     weights, config = lens(np.random.default_rng(1), 1)
     module = Attributes(state_dict=lambda: weights, cfg=config | {"attn_scale": np.float64(3.0)})
     assert import_weights(module).model.layers[0].heads[0].scale.text == "1/3.0"
+
+
+# ---------------------------------------------------------------- other architectures
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("model.layers.0.mlp.gate_proj.weight", "Llama's names .* RMSNorm, rotary positions and gated"),
+        ("gpt_neox.layers.0.attention.query_key_value.weight", "rotary positions are not read; train on GPT-2's block"),
+        ("blocks.0.attn.rotary_sin", "rotary positions are not read"),
+        ("bert.encoder.layer.0.attention.self.query.weight", "BERT's names .* LayerNorm behind the embedding"),
+        ("distilbert.transformer.layer.1.attention.q_lin.weight", "BERT's names"),
+        ("transformer.h.0.attn.q_proj.weight", "GPT-J's names"),
+        ("transformer.h.0.attn.attention.q_proj.weight", "GPT-Neo's names: windows of attention"),
+        ("model.decoder.layers.0.self_attn.q_proj.weight", "OPT's names .* are not read; a small model can"),
+        ("transformer.h.0.self_attention.query_key_value.weight", "BLOOM's names .*: ALiBi and rotary"),
+        ("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", "T5's names"),
+        ("transformer.tokens_embed.weight", "the first GPT's names are not read"),
+        ("blocks.0.attn.k_norm.w", "norms of queries and keys"),
+        ("blocks.0.attn._W_K", "keys that several heads share"),
+    ],
+)  # fmt: skip
+def test_another_architecture_is_named_in_one_line(name: str, says: str, tmp_path: Path) -> None:
+    path = stored(tmp_path, {name: np.ones((4, 4), dtype=np.float32)})
+    (tmp_path / "w.config.json").write_text("{}")
+    for command in (("import", path, "-o", tmp_path / "n.json"), ("verify", path, "-n", 3, "-L", "parity")):
+        told = failed(ModelError, "soft", *command)
+        assert re.search(says, told)
+        assert "docs/soft-import.md#other-architectures" in told
+
+
+def test_what_a_configuration_says_of_another_architecture_is_refused() -> None:
+    arrays, config = lens(np.random.default_rng(1), 1)
+    del arrays["pos_embed.W_pos"]
+    with pytest.raises(ModelError, match=r"'rotary' is not one of .* a learned table of positions or none is read"):
+        import_weights(arrays, config=config | {"positional_embedding_type": "rotary"})
+    for kind in ("RMS", "RMSPre"):
+        with pytest.raises(ModelError, match=rf"'{kind}' is not read, only LayerNorm \(LN, LNPre\) and null for none"):
+            import_weights(arrays, config=config | {"normalization_type": kind})
+    with pytest.raises(ModelError, match=r"the names of the tensors \('x.y', ...\) show none of the known layouts"):
+        import_weights({"x.y": np.ones((2, 2))})

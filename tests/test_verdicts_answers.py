@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restrict.base.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.base.options import changed
 from restrict.checker.main import verify
 from restrict.soft.importers import Options, import_weights, save_gpt2_names
@@ -19,7 +19,7 @@ from restrict.soft.trained.graph import tagged_graph
 from restrict.soft.trained.model import Trained, forward_all, load
 from restrict.soft.trained.options import OPTIONS
 from tests import verdict_cases
-from tests.commands import failed, succeeded
+from tests.commands import failed, raising, succeeded
 from tests.layouts import by_hand
 from tests.naive_gpt2 import Naive
 
@@ -165,7 +165,9 @@ def test_few_words_are_cases_of_their_own_where_one_is_open() -> None:
     model = sum_modulo(5)
     table = {(str(a), str(b), "="): str((a + b) % 5) for a in range(5) for b in range(5)}
     graph = answered(model, table)
-    found = verify_trained(model, graph, 3)
+    assert verify_trained(model, graph, 3).memory == ("the first 3 symbols",)
+    with changed(OPTIONS, single=1):
+        found = verify_trained(model, graph, 3)
     assert found.memory == ("all symbols",)
     assert verify(model.content, found.to_bytes()).startswith("s VERIFIED right n=0..3 greatest start=none cases=55 ")
     with changed(OPTIONS, whole_room=0, single=1):
@@ -223,3 +225,16 @@ def test_the_command_takes_answers_alone(tmp_path: Path) -> None:
     ):
         told = failed(UsageError, "soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 2, *more)
         assert "--answers says all of the claim" in told
+
+
+def test_a_check_beyond_its_limit_leaves_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = saved(tmp_path, greatest_of(2, 3), numbers(3))
+    path, kept = tmp_path / "max.txt", tmp_path / "c.json"
+    path.write_text("0 1 -> 1\n")
+    monkeypatch.setattr("restrict.soft.trained.confirm.trusted_check", raising(ResourceLimit("too many steps")))
+    monkeypatch.setattr("restrict.soft.trained.parts.Processes.line", lambda self, content: None)
+    start = "soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 2
+    told = failed(ResourceLimit, *start)
+    assert "not checked: too many steps; -o CERTIFICATE keeps what was found; then `restrict check " in told
+    assert f"the certificate is in {kept}: `restrict check " in failed(ResourceLimit, *start, "-o", kept)
+    assert verify(model.content, kept.read_bytes()).startswith("s VERIFIED right n=0..2 greatest ")

@@ -195,7 +195,7 @@ def test_tags_need_a_label_for_each_state(headed: Path) -> None:
         said["task"]["dfa"]["tags"] = tags
         config.write_text(json.dumps(said))
         found = failed(RestrictError, "soft", "verify", headed, "-n", 4, "--read-out", "tags")
-        assert "no task.dfa.tags, a label of the model for each state" in found
+        assert "no task.dfa.tags, a label of the model, or null, for each state" in found
 
 
 def test_a_special_token_is_no_tag(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import os
 import re
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from restrict.base.errors import UsageError
+from restrict.base.errors import ResourceLimit, UsageError
 from restrict.base.files import read_bytes
 from restrict.base.wording import counted
 from restrict.cli import common
@@ -123,11 +123,22 @@ def verify_trained_command(o: common.Given) -> None:
                 found, line = confirmed(found, str(o.output or "certificate"), parts)
         except KeyboardInterrupt:  # what the search has decided is kept, for `restrict check`
             found = replace(found, stopped="interrupted")
+        except ResourceLimit as error:
+            beyond(found, o, error)
     if o.output is not None and found.proves:
         found.save(o.output)
     files = {"certificate in": o.output if found.proves else None}
     put(lambda: found.text(line), lambda: found.summary(line), o.as_json, files)
     leave(found)
+
+
+def beyond(found: Verdict | EveryLength, o: common.Given, error: ResourceLimit) -> NoReturn:
+    """Keep a certificate whose check takes more than its limit, and say how it is checked."""
+    kept = f"-o CERTIFICATE keeps what was found; then `restrict check {o.model} CERTIFICATE --limit STEPS`"
+    if o.output is not None:
+        found.save(o.output)
+        kept = f"the certificate is in {o.output}: `restrict check {o.model} {o.output} --limit STEPS`"
+    raise ResourceLimit(f"not checked: {error}; {kept} with more of them")
 
 
 def configured(loaded: Trained, language: str | None) -> str:

@@ -119,6 +119,7 @@ def final_norm(tensors: Named, choices: Choices, name: str, d: int, eps: str) ->
 
 def learned(tensors: Named, choices: Choices, name: str, d: int) -> Floats | None:
     """The position table (positions, d) of a layout that has one; ``None`` where the model is said to have none."""
+    position_kind(choices.config, choices.source)  # another kind has no table either
     if name in tensors.arrays:
         return tensors.take(name, (None, d))
     if "none" not in (choices.options.positions, choices.config.get("position_embeddings")):

@@ -17,6 +17,7 @@ from restrict.soft.importers.torch_encoder import torch_encoder
 from restrict.soft.importers.transformer_lens import transformer_lens
 from restrict.soft.models.config import SUFFIX, beside, read_config, task_automaton
 from restrict.soft.models.model import Activation, Place, SoftModel
+from restrict.soft.models.others import another
 
 LAYOUTS: dict[str, tuple[Callable[[Named, Choices, str], SoftModel], str, str]] = {
     "gpt2": (gpt2, r"(?:.*\.)?h\.\d+\.attn\.c_attn\.weight", "GPT-2's names"),
@@ -109,6 +110,8 @@ def import_weights(
     label = str(path) if path is not None else "state dict"
     weights, mask = without_masks(arrays, label)
     tensors = Named(weights, label)
+    if (why := another(tensors.arrays)) is not None:
+        raise ModelError(f"{label}: {why}")
     layout = options.layout or seen_layout(tensors.arrays, label)
     if layout not in LAYOUTS:
         raise UsageError(f"the layout {layout!r} is not one of {', '.join(LAYOUTS)}")
@@ -149,7 +152,10 @@ def seen_layout(names: Sequence[str] | Mapping[str, Any], source: str) -> str:
     if len(seen) != 1:
         known = ", ".join(words for _, _, words in LAYOUTS.values())
         what = "more than one" if seen else "none"
-        raise ModelError(f"{source}: the names of the tensors show {what} of the known layouts ({known})")
+        first = quote(min(names, default=""))
+        raise ModelError(
+            f"{source}: the names of the tensors ({first}, ...) show {what} of the known layouts ({known})"
+        )
     return seen[0]
 
 

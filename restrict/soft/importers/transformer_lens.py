@@ -103,7 +103,11 @@ def _normalization(tensors: Named, choices: Choices, stem: str) -> Kind:
     kinds: dict[object, Kind] = {"LNPre": "LNPre", None: "none"}
     if there or found not in kinds:
         message = f"config normalization_type {quote(found)} does not go with " + ("ln1.w" if there else "no ln1.w")
-        if found == "unsaid":
+        if str(found).startswith("RMS"):
+            message = (
+                f"config normalization_type: {quote(found)} is not read, only LayerNorm (LN, LNPre) and null for none"
+            )
+        elif found == "unsaid":
             message = "no ln1.w, so LayerNorm is folded or absent; a configuration with normalization_type says which"
         raise ModelError(f"{tensors.source}: {message}")
     choices.note("LayerNorm", "first, folded" if found else "none", "config", "normalization_type")

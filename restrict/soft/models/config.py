@@ -71,7 +71,8 @@ def position_kind(config: Mapping[str, Any], source: str) -> tuple[str, bool | N
     said = [(key, config[key]) for key in POSITION_KEYS if config.get(key) is not None]
     for key, kind in said:
         if not (isinstance(kind, str) and kind in POSITIONS):
-            raise ModelError(f"{source}: config {key}: {quote(kind)} is not one of {', '.join(POSITIONS)}")
+            read = "a learned table of positions or none is read"
+            raise ModelError(f"{source}: config {key}: {quote(kind)} is not one of {', '.join(POSITIONS)}: {read}")
     found = {POSITIONS[kind]: key for key, kind in reversed(said)}
     if len(found) > 1:
         raise ModelError(f"{source}: config {found[True]} and config {found[False]} contradict each other")

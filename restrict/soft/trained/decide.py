@@ -25,7 +25,7 @@ from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.claim import demand_length, head, model_document, wrong_document
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.float32 import Float32, as_run
-from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.graph import MOST_STATES, Graph
 from restrict.soft.trained.hints import bases_document, cases_document
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import LAST, SEEN, beginnings, memories, singles
@@ -271,14 +271,17 @@ class _Run:
         if len(at.memory) >= OPTIONS.memories or at.open:
             return False
         base = self.states[0].graph
-        room = OPTIONS.singles_room if self.wrong is not None else OPTIONS.whole_room
-        every = singles(base, self.n if self.wrong is None else len(self.wrong.word) - 1, room // self.model.d)
+        room = OPTIONS.singles_room // self.model.d
+        every = None if self.wrong is None else singles(base, len(self.wrong.word) - 1, room)
         if every is not None and at.memory != ALL:
             self.states.append(self.begun(base.remembering(every), ALL))
             return True
         self.bounded(OPTIONS.least_memory)
         last, table = beginnings(at.graph)
         first = [(f"the first {last} symbols", table)] if case.key[0] <= last else []
+        most = min(MOST_STATES, OPTIONS.whole_room // self.model.d) if self.wrong is None and not first else 0
+        if most and (every := singles(base, self.n, most)) is not None:
+            first = [(ALL[0], every)]
         for name, table in (*first, *memories(len(self.model.symbols))):
             try:
                 finer = at.graph.remembering(table)

@@ -36,6 +36,7 @@ from restrict.soft.models.config import (
     token_names,
 )
 from restrict.soft.models.evaluate import activated
+from restrict.soft.models.others import another
 from restrict.soft.trained.stored import CONVERT, Array, Norm, Reader, StoredLayer, read_place, tensors_of
 
 ACTIVATIONS = ("gelu_new", "gelu", "relu")
@@ -290,6 +291,8 @@ def _demand_known(read: Reader) -> None:
     """Refuse what is not GPT-2's, before sizes are read."""
     source = read.source
     if not any(FIRST.fullmatch(key) for key in read.arrays):
+        if (why := another(read.arrays)) is not None:
+            read.fail(why)
         read.fail(
             "no tensor h.0.attn.c_attn.weight: a verdict is about weights with GPT-2's names; from TransformerLens' or "
             f"torch's, `restrict soft import {source} --weights {source.removesuffix(SUFFIX)}-gpt2{SUFFIX}` makes these"
