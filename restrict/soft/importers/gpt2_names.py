@@ -243,7 +243,7 @@ def _answers(found: Imported) -> Answers:
         told = quote(" ".join(names[:6]))
         if not greatest:
             _refuse(model, f"signs of labels that are not the symbols and an end token ({told})")
-        note = f"labels of its own ({told}): give --read-out greatest --label NAME, or --read-out tags"
+        note = f"labels of its own ({told}): give --read-out greatest --label NAME, --read-out tags or --answers FILE"
         return Answers(_kept(found, stop), stop, rows, shifts, "greatest", note, names)
     tokens = (*_kept(found, end), *more)
     placed = np.zeros((len(tokens), model.width)), np.zeros(len(tokens))

@@ -110,11 +110,7 @@ def import_weights(
     label = str(path) if path is not None else "state dict"
     weights, mask = without_masks(arrays, label)
     tensors = Named(weights, label)
-    if (why := another(tensors.arrays)) is not None:
-        raise ModelError(f"{label}: {why}")
-    layout = options.layout or seen_layout(tensors.arrays, label)
-    if layout not in LAYOUTS:
-        raise UsageError(f"the layout {layout!r} is not one of {', '.join(LAYOUTS)}")
+    layout = _layout(options.layout, tensors.arrays, label)
     choices = Choices(options, found, label, path)
     choices.mask = mask
     choices.note("layout", LAYOUTS[layout][2], "weights" if options.layout is None else "given")
@@ -128,6 +124,16 @@ def import_weights(
     made = replace(made, description=_description(choices))
     task = choices.config.get("task")
     return Imported(made, layout, tuple(choices.made), choices.tokens, choices.rows, choices.stop, task)
+
+
+def _layout(given: str | None, names: Mapping[str, Any], source: str) -> str:
+    """The layout as given, or as seen, unless the names are those of an architecture that no layout is for."""
+    if (why := another(names)) is not None:
+        raise ModelError(f"{source}: {why}")
+    layout = given or seen_layout(names, source)
+    if layout not in LAYOUTS:
+        raise UsageError(f"the layout {layout!r} is not one of {', '.join(LAYOUTS)}")
+    return layout
 
 
 WEIGHTS = (SUFFIX, ".bin", ".npz", ".pt", ".pth", ".ckpt")

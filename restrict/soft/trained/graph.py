@@ -321,8 +321,8 @@ def asked_labels(model: Trained, read_out: str, label: str | None) -> tuple[int,
         raise UsageError("--label is for --read-out greatest")
     if model.labels != model.vocab:
         raise UsageError(
-            f"the read-out of {model.name} has labels of its own, {names}: give --read-out greatest --label NAME, or "
-            "tags"
+            f"the read-out of {model.name} has labels of its own, {names}: give --read-out greatest --label NAME, "
+            "--read-out tags or --answers FILE"
         )
     if model.eos is None and read_out == "membership":
         raise UsageError(f"{model.name} has no end token, by which membership is read")
