@@ -12,7 +12,7 @@ import pytest
 from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.base.options import changed
 from restrict.checker.main import verify
-from restrict.soft.importers import Options, import_weights, save_gpt2_names
+from restrict.soft.importers import Options, compare, import_weights, read_record, save_gpt2_names
 from restrict.soft.trained.answers import answered, folded, read_answers
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import tagged_graph
@@ -238,3 +238,30 @@ def test_a_check_beyond_its_limit_leaves_the_certificate(tmp_path: Path, monkeyp
     assert "not checked: too many steps; -o CERTIFICATE keeps what was found; then `restrict check " in told
     assert f"the certificate is in {kept}: `restrict check " in failed(ResourceLimit, *start, "-o", kept)
     assert verify(model.content, kept.read_bytes()).startswith("s VERIFIED right n=0..2 greatest ")
+
+
+# ---------------------------------------------------------------- the models that come with the repository
+
+
+@pytest.mark.parametrize(("name", "n", "cases"), [("max4-of-8", 4, 116), ("add13", 3, 351)])
+def test_models_of_two_papers_are_right_on_all_words(name: str, n: int, cases: int, tmp_path: Path) -> None:
+    """By the trusted checker, and by plain passes: the greatest of four numbers, a sum modulo 13."""
+    folder = Path(__file__).parent.parent / "instances" / "answers"
+    found = import_weights(folder / f"{name}.safetensors")
+    assert compare(found, read_record(folder / f"{name}.record.json", found.tokens)).difference < 1e-4
+    made = save_gpt2_names(found, tmp_path / "m.safetensors")
+    model, table = load(tmp_path / "m.safetensors"), read_answers(folder / f"{name}.txt")
+    right = {word: str(sum(map(int, word[:2])) % 13) if "=" in word else max(word, key=int) for word in table}
+    assert table == right
+    assert len(table) == (8**4 if name == "max4-of-8" else 13**2)
+    verdict = verify_trained(model, answered(model, table), n)
+    assert verify(model.content, verdict.to_bytes()) == (
+        f"s VERIFIED right n=0..{n} greatest start=none cases={cases} {model.sha256}"
+    )
+    words = np.array([[model.vocab.index(s) for s in word] for word in table])
+    said = forward_all(model, words, last=True)[:, 0].argmax(1)
+    assert [model.labels[k] for k in said] == list(table.values())
+    naive = Naive(made.content, made.config)
+    for word in list(table)[::97]:
+        logits = naive.logits(tuple(model.vocab.index(s) for s in word))
+        assert model.labels[int(np.argmax(logits))] == table[word]
