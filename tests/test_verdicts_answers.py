@@ -227,6 +227,22 @@ def test_the_command_takes_answers_alone(tmp_path: Path) -> None:
         assert "--answers says all of the claim" in told
 
 
+def test_a_given_certificate_is_about_these_answers(tmp_path: Path) -> None:
+    """All of them, or some; not about another one."""
+    saved(tmp_path, greatest_of(2, 3), numbers(3))
+    path, kept = tmp_path / "max.txt", tmp_path / "c.json"
+    lines = [f"{' '.join(word)} -> {answer}\n" for word, answer in table_of_greatest(2, 3).items()]
+    start = "soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 2
+    path.write_text("".join(lines))
+    succeeded(*start, "-o", kept)
+    for some in (lines, lines[2:5]):
+        path.write_text("".join(some))
+        assert "right, by the given certificate" in succeeded(*start, "--certificate", kept).stdout
+    path.write_text("".join(lines[:-1]) + "2 2 -> 1\n")
+    told = failed(ModelError, *start, "--certificate", kept)
+    assert "behind '2 2' it wants 2, and what is asked is 1" in told
+
+
 def test_a_check_beyond_its_limit_leaves_the_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = saved(tmp_path, greatest_of(2, 3), numbers(3))
     path, kept = tmp_path / "max.txt", tmp_path / "c.json"

@@ -221,7 +221,8 @@ def task_table(model: Trained) -> tuple[list[list[int]], int, dict[str, Any]]:
     """:func:`task_automaton` of a checkpoint."""
     found = task_automaton(model.task, len(model.symbols), f"the configuration of {model.name}")
     if found is None:
-        raise UsageError(f"the configuration of {model.name} has no task.dfa; name the language with -L")
+        what = "name the language with -L, or give --answers"
+        raise UsageError(f"the configuration of {model.name} has no task.dfa; {what}")
     return found
 
 
