@@ -539,3 +539,22 @@ def test_a_vocabulary_of_one_token_is_refused_before_the_search() -> None:
     nothing = Graph(((0,),), frozenset({0}), (0,), (frozenset(),), empty=False)
     with pytest.raises(ModelError, match="has 1 tokens and width 4; verdicts are about 2 to 4096 of both"):
         verify_trained(made_of(made, config), nothing, 2)
+
+
+# ---------------------------------------------------------------- LayerNorm's constant
+
+
+def test_the_constant_of_a_certificate_is_one_by_a_number_of_at_most_sixteen_digits() -> None:
+    """A larger one is another claim, which the checker decides anew; what is written otherwise is refused."""
+    model, graph = verdict_cases.loaded(verdict_cases.NAMES[0])
+    document = verify_trained(model, graph, 3).document()
+    assert document["model"]["epsilon"] == "1/100000"
+    for text in ("1/1000000000000", "1/9999999999999999"):
+        code, said = refusal(model.content, document, model={"epsilon": text})
+        assert code in (0, 3), said
+        changed = json.loads(json.dumps(document))
+        changed["model"] |= {"epsilon": text, "sha256": model.sha256}
+        assert code == 3 or verdict_cases.true_of(model.content, changed)
+    for text in ("1/10000000000000000", "1/0", "1/01", "2/3", "1e-12", "1/-5", "1/1.5", "", "1/\u0661"):
+        code, said = refusal(model.content, document, model={"epsilon": text})
+        assert (code, "epsilon" in said, "1/N with at most 16 digits" in said) == (4, True, True)
