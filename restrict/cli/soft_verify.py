@@ -152,7 +152,7 @@ def configured(loaded: Trained, language: str | None) -> str:
 def claimed(loaded: Trained, o: common.Given) -> tuple[Graph, str]:
     """The words and what is wanted behind them, and what that is called."""
     if o.answers is not None:
-        from restrict.soft.trained.answers import answered, read_answers
+        from restrict.soft.trained.labelled import answered, read_answers
 
         if any(given is not None for given in (o.language, o.equals, o.inputs, o.read_out, o.label)):
             raise UsageError("--answers says all of the claim: without -L, --equals, --inputs, --read-out and --label")

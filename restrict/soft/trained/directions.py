@@ -40,7 +40,7 @@ class Directions:
 
     def __init__(self, model: Trained, graph: Graph, n: int, least: float | None = None) -> None:
         self.model, self.graph, self.atoms = model, graph, Atoms(model, n, least)
-        self.warm: dict[tuple[int, int, int, int], Array] = {}
+        self.warm: dict[tuple[int, ...], Array] = {}
         self.last: tuple[int, int] = (-1, -1)
         self.weights: list[Array] = []
         self.quotients: tuple[Key, list[int], list[int]] | None = None
@@ -67,7 +67,8 @@ class Directions:
         self.weigh(key[0], key[1])
         found, ways = [], self.ways(key)
         for h, basis in enumerate(self.atoms.bases):
-            bounds = self.warm.setdefault((self.number, h, key[1], key[2]), np.zeros((2, len(basis.rows))))
+            at = self.number, len(basis.rows), h, key[1], key[2]
+            bounds = self.warm.setdefault(at, np.zeros((2, len(basis.rows))))
             supports(self.weights[h], basis.at, *ways, bounds)
             found.append(bounds.copy())
         both = np.concatenate(found, axis=1)
