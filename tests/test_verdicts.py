@@ -28,6 +28,7 @@ from restrict.kernels.verdict import greatest
 from restrict.languages.dfa import Dfa
 from restrict.soft.trained import decide, memory
 from restrict.soft.trained import verdict as search_module
+from restrict.soft.trained.atoms import basis_of
 from restrict.soft.trained.cells import Tables, activated
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.directions import Key
@@ -543,6 +544,18 @@ def test_few_coordinates_decide_where_they_are_enough() -> None:
     assert len(found.to_bytes()) < len(whole.to_bytes())
     for each in (found, whole):
         assert verify(model.content, each.to_bytes()).startswith("s VERIFIED right n=0..16 ")
+
+
+def test_a_basis_with_the_number_of_one_that_was_dropped_has_a_box_of_its_own() -> None:
+    """Coordinates that do not help are dropped, and the next ones, which may be more, have their number."""
+    search = search_module.Search(*loaded("tomita2-1l1h16d"), 6)
+    (whole,), key = search.turns[0], (6, 1, 1)
+    high, low = search.box(key)
+    for count in (1, 3, 2):
+        search.turns.append([basis_of(search.atoms.v[0], whole.middle, whole.near[:count])])
+        search.use(len(search.turns) - 1)
+        assert np.allclose(search.box(key), [high[:count], low[:count]], atol=1e-6)
+        search.turns.pop()
 
 
 def test_a_small_model_is_answered_within_two_seconds() -> None:

@@ -567,10 +567,23 @@ def test_a_leaf_is_decided_only_where_its_bound_is_above_all_lines() -> None:
     check: Any = Check.__new__(Check)
     check.basis, check.held, check.signs, check.alike = [SimpleNamespace(rows=[[0]])], [], {0: None}, True
     check.meter, check.number, check.own = Meter(10**9), 0, lambda *_: False
+    check.language = SimpleNamespace(greatest=False, want=[{0}])
     for lines, least in product(([3], [3, -4, 5], [0, 0, -7]), range(-2, 15)):
         check.shown = {(0, 0, 0, 0, Extent(0, 5)): [(0, least, lines)]}
         shown = pytest.raises(Reject) if least <= numbers.total(lines) else nullcontext()
         with shown:
+            check.leaf((1, 0, 0), [Extent(0, 5)], 0, [], PLACE)
+
+
+def test_nothing_is_asked_only_where_every_label_may_be_the_greatest() -> None:
+    check: Any = Check.__new__(Check)
+    check.signs, check.shown, check.alike = {0: None, 2: None}, {(0, 0, 0, 0, Extent(0, 5)): [(0, -1, [0])]}, True
+    check.basis, check.held, check.meter = [SimpleNamespace(rows=[[0]])], [], Meter(10**9)
+    check.number, check.own = 0, lambda *_: False
+    for greatest, want in product((True, False), ({0, 2}, {0}, {2}, set())):
+        check.language = SimpleNamespace(greatest=greatest, want=[want])
+        nothing = greatest and len(want) == 2
+        with nullcontext() if nothing else pytest.raises(Reject, match="not shown"):
             check.leaf((1, 0, 0), [Extent(0, 5)], 0, [], PLACE)
 
 

@@ -370,6 +370,8 @@ class Check:
     def leaf(self, key: Key, boxes: list[Extent], pieces: int, rows: list[Vector], place: Place) -> None:
         """All that is asked holds on this cell, by a chord of the inverse deviation or pieces of its range. Bounds may
         be known (Lemma V19). A row has the bound from which on it is used, and multipliers of sides (Lemma V20)."""
+        if self.language.greatest and self.language.want[key[2]] >= self.signs.keys():
+            return None  # every label is wanted
         count, known = sum(len(b.rows) for b in self.basis), self.shown if self.alike else Shown()
         kept = sorted(sorted(range(count), key=lambda m: -boxes[m].radius)[:SPANS])
         self.meter.charge(10 * count + len(self.held) + 200 + len(self.signs) * (pieces + 1) * (count + 32 >> 4))
