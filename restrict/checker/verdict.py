@@ -230,7 +230,6 @@ class Check:
         before, symbols = {0}, range(len(self.model.rows))
         for i in range(1, upto + 1):
             self.meter.charge((2 * len(before) + len(self.far)) * (len(symbols) + 1))
-            self.edges = max(self.edges, (len(before) + 3) * (2 * len(symbols) + 1))
             for a in self.model.ends if i >= first else ():
                 if self.language.fixed.get(i, a) != a:
                     continue
@@ -275,6 +274,7 @@ class Check:
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: the box by its hints, then the cells."""
+        self.edges = self.priced(key)
         number = integer(0, len(self.turned) - 1)(hints[3], place) if len(hints) > 3 else 0
         self.number, self.basis = number, self.turned[number]
         at = [(h, b.off, b.at[: key[0] + 1], k) for h, b in enumerate(self.basis) for k in range(len(b.rows))]
@@ -288,6 +288,12 @@ class Check:
             boxes.append(self.quotient(h, key, u << QUOTIENT, (u - w) << QUOTIENT, place))
         self.held = self.narrowed(key, hints[4] if len(hints) > 4 else [], place)
         self.cell(key, boxes, hints[2] if len(hints) > 2 else 0, place)
+
+    def priced(self, key: Key) -> int:
+        """What a longest path of the case costs, for each position."""
+        self.meter.charge(sum(len(way) for j in range(key[0] + 1) for _, way in self.language.steps(j)))
+        ways = sum(len(way) + 1 for step in self.language.leading(*key) for _, way in step)
+        return 2 * len(self.model.rows) + 3 + 2 * ways // (key[0] + 1)
 
     def narrowed(self, key: Key, value: Any, place: Place) -> list[Side | None]:
         """The ends of what neurons read before the division, in all words of the case, where they are given: the

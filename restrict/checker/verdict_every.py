@@ -145,6 +145,10 @@ class Everywhere(Check):
         require(next(self.given, None) is None, self.phi_place.item(self.count), "more lists than bounds")
         self.count += 1
 
+    def priced(self, key: Key) -> int:
+        """As for a word of one symbol: what states and transitions cost, :meth:`longest` knows."""
+        return 3 * len(self.model.rows)
+
     def longest(self, weights: Sequence[Vector], a: int, q: int) -> int:
         """Not less than the length of any path of the case, if the potentials hold; positive if they do not."""
         if len(weights) == 1:

@@ -156,10 +156,9 @@ class Second(Check):
 
     def case(self, key: Key, hints: list[Any], place: Place) -> None:
         """One case: its cells in the first layer make a node; at each of them it is decided in the second."""
-        self.meter.charge(sum(len(way) for j in range(key[0] + 1) for _, way in self.language.steps(j)))
-        self.leaves, self.query, self.steps = [], None, self.language.leading(*key)
-        self.edges = 1 + sum(len(way) + 2 for step in self.steps for _, way in step) // (key[0] + 1)
+        self.leaves, self.query = [], None
         super().case(key, hints[:4], place)
+        self.steps = self.language.leading(*key)
         require(len(self.leaves) > 0, place, "expected a cell that has words")
         number = integer(0, len(self.frames) - 1)(hints[4], place)
         given = listing(hints[5], place)
