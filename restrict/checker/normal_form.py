@@ -42,8 +42,9 @@ INTEGERS = re.compile("(?:0|-?[1-9][0-9]{0,19})(?: (?:0|-?[1-9][0-9]{0,19}))*")
 
 def lines(data: bytes, place: Place, meter: Meter) -> Iterator[tuple[Place, str, list[str]]]:
     """The first word and the others of every line."""
-    meter.hold(len(data) + 80 * (data.count(b" ") + data.count(b"\n")))
-    meter.charge(len(data) // 4)
+    ends = data.count(b"\n")
+    meter.hold(len(data) + 80 * (data.count(b" ") + ends))
+    meter.charge(len(data) // 4 + 20 * ends)
     well = len(data) <= FILE_BYTES and data.isascii() and data.endswith(b"\n")
     require(well, place, "expected at most 64 MiB of ASCII, lines that end with a line feed")
     for number, line in enumerate(data.decode("ascii")[:-1].split("\n"), 1):
@@ -321,6 +322,7 @@ class Program:
     def code(self, words: list[str], sizes: list[int]) -> Code:
         """Code over registers of these sizes; refuses what is not defined."""
         made, at = Registers(sizes, self.tables, self.place), 0
+        self.meter.charge(5 * len(words))
         while at < len(words):
             sign = words[at]
             require(sign in FORMS, self.place, "no such operation")
