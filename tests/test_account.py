@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from restrict.checker import main as checker
-from restrict.checker.account import MEMORY, Meter, Place, Reject
+from restrict.checker.account import MEMORY, Meter, Place, Reject, Task
 from restrict.checker.costs import Costs
+from restrict.checker.formats import Model
+from restrict.checker.read import read_json
 from tests import documents, wrong_ways
 from tests import trusted as check
 from tests.clock import within
@@ -469,3 +471,24 @@ def test_the_memory_of_a_check_is_bounded() -> None:
     assert found.code == 5
     assert found.held <= MEMORY
     assert found.taken < MEMORY
+
+
+def test_what_json_becomes_is_charged() -> None:
+    """An object takes more than a microsecond, whatever its bytes."""
+    meter = Meter(10**9)
+    read_json(b"[" + b",".join([b"{}"] * 10_000) + b"]", Place("c"), meter)
+    assert meter.limit - meter.left >= 2 * 10_000
+
+
+def test_the_memory_of_operations_is_what_is_charged() -> None:
+    """Those of a dot product, of which each entry has five."""
+    row = {"axes": ["dim"], "values": [1] * 20_000}
+    model = documents.model(documents.head("h", {"dot": {"query": row, "key": row}}))
+    content = json.dumps(model).encode()
+    meter = Meter(10**9)
+    tracemalloc.start()
+    try:
+        Model(Task({}, Place("c"), content, Place("m"), Path(), meter), 2)
+        assert tracemalloc.get_traced_memory()[1] < (1 << 20) + meter.held
+    finally:
+        tracemalloc.stop()
