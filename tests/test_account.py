@@ -492,3 +492,13 @@ def test_the_memory_of_operations_is_what_is_charged() -> None:
         assert tracemalloc.get_traced_memory()[1] < (1 << 20) + meter.held
     finally:
         tracemalloc.stop()
+
+
+def test_queries_and_pairs_that_may_collide_are_charged() -> None:
+    """Numbers can be chosen so that a dictionary compares each with each: 18 000 took a quarter of a second."""
+
+    def steps(count: int) -> int:
+        model = scoring("0", wide(count), value="w")
+        return spent(with_layer({"heads.0.pairs": list(range(count))}, model=model), 10**9).steps
+
+    assert steps(40_000) - steps(10_000) >= (40_000**2 - 10_000**2) >> 10
