@@ -196,6 +196,9 @@ SHAPES |= {
     "classes and many letters": lambda: proof(
         FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5
     ),
+    "many labels without names": lambda: proof(
+        FORCES | {"label": "0"}, documents.model(wide(1_000_000), alphabet="ab", position="last", name="wide")
+    ),
     "many states": lambda: proof(FORCES, states=200_000),
     "many states of which the last is wrong": lambda: with_layer(
         {"left": side(100_000), "left.delta.99999": [0, 0]}, at=0

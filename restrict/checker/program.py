@@ -63,6 +63,7 @@ class AllLengthsProgram:
         self.when = self.condition()
         names = ["reject", "accept"] if self.model.accept is not None else list(self.model.label_names)
         if not names:
+            self.meter.charge(2 * self.model.domains[self.model.output])
             self.meter.hold(150 * self.model.domains[self.model.output])
             names = [str(value) for value in range(self.model.domains[self.model.output])]
         self.labels = {name: number for number, name in enumerate(names)}
