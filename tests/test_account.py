@@ -505,3 +505,11 @@ def test_queries_and_pairs_that_may_collide_are_charged() -> None:
         return spent(with_layer({"heads.0.pairs": list(range(count))}, model=model), 10**9).steps
 
     assert steps(40_000) - steps(10_000) >= (40_000**2 - 10_000**2) >> 10
+
+
+def test_an_offer_does_not_look_at_all_forms_of_its_score() -> None:
+    """A score has a form for each query and key, and a proof asks for the score of each."""
+    model = scoring("(q + k) % 3 + j % 1", wide(100), query="w", key="w")
+    found = spent(with_layer(first_head(100, 100), model=model, kept=["h@query"], labels=[[0], [1]]), 10**9)
+    assert found.code == 3
+    within(found.seconds, 3)
