@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from restrict.checker import main as checker
-from restrict.checker.account import MEMORY, Meter, Place, Reject
+from restrict.checker.account import MEMORY, Meter, Place, Reject, Task
 from restrict.checker.costs import Costs
+from restrict.checker.formats import Model
+from restrict.checker.read import read_json
 from tests import documents, wrong_ways
 from tests import trusted as check
 from tests.clock import within
@@ -193,6 +195,9 @@ SHAPES |= {
     "a long threshold": lambda: proof(FORCES, threshold=900, period=1),
     "classes and many letters": lambda: proof(
         FORCES, {**LAST, "alphabet": [f"s{at}" for at in range(3000)]}, threshold=10, period=5
+    ),
+    "many labels without names": lambda: proof(
+        FORCES | {"label": "0"}, documents.model(wide(1_000_000), alphabet="ab", position="last", name="wide")
     ),
     "many states": lambda: proof(FORCES, states=200_000),
     "many states of which the last is wrong": lambda: with_layer(
@@ -469,3 +474,42 @@ def test_the_memory_of_a_check_is_bounded() -> None:
     assert found.code == 5
     assert found.held <= MEMORY
     assert found.taken < MEMORY
+
+
+def test_what_json_becomes_is_charged() -> None:
+    """An object takes more than a microsecond, whatever its bytes."""
+    meter = Meter(10**9)
+    read_json(b"[" + b",".join([b"{}"] * 10_000) + b"]", Place("c"), meter)
+    assert meter.limit - meter.left >= 2 * 10_000
+
+
+def test_the_memory_of_operations_is_what_is_charged() -> None:
+    """Those of a dot product, of which each entry has five."""
+    row = {"axes": ["dim"], "values": [1] * 20_000}
+    model = documents.model(documents.head("h", {"dot": {"query": row, "key": row}}))
+    content = json.dumps(model).encode()
+    meter = Meter(10**9)
+    tracemalloc.start()
+    try:
+        Model(Task({}, Place("c"), content, Place("m"), Path(), meter), 2)
+        assert tracemalloc.get_traced_memory()[1] < (1 << 20) + meter.held
+    finally:
+        tracemalloc.stop()
+
+
+def test_queries_and_pairs_that_may_collide_are_charged() -> None:
+    """Numbers can be chosen so that a dictionary compares each with each: 18 000 took a quarter of a second."""
+
+    def steps(count: int) -> int:
+        model = scoring("0", wide(count), value="w")
+        return spent(with_layer({"heads.0.pairs": list(range(count))}, model=model), 10**9).steps
+
+    assert steps(40_000) - steps(10_000) >= (40_000**2 - 10_000**2) >> 10
+
+
+def test_an_offer_does_not_look_at_all_forms_of_its_score() -> None:
+    """A score has a form for each query and key, and a proof asks for the score of each."""
+    model = scoring("(q + k) % 3 + j % 1", wide(100), query="w", key="w")
+    found = spent(with_layer(first_head(100, 100), model=model, kept=["h@query"], labels=[[0], [1]]), 10**9)
+    assert found.code == 3
+    within(found.seconds, 3)

@@ -142,6 +142,28 @@ def bounds_of_a_label_again_and_again() -> Trial:
     return bounds_of(1, 5_000)
 
 
+SHAPES |= {
+    "a code that is only read": lambda: kernel([f"map 1 1 0 c 0 {' '.join(['* 2 2'] * 400_000)}"], []),
+    "maps that are only read": lambda: kernel(["map 1 0 c 0"] * 200_000, []),
+    "contexts of which nothing is said": lambda: kernel(["map 1 0 c 0"], ["box -1"] * 300_000),
+    "runs of no positions": lambda: kernel(["map 1 0 c 0"], ["runs"] * 400_000),
+}
+
+
+@pytest.mark.parametrize("line", ["map 2 0 c 0", "head 2 -1 -1 0 0 0 0 c 0"])
+def test_the_reading_of_a_program_is_charged(line: str) -> None:
+    """A line takes some ten microseconds, an operation about six, whatever their bytes."""
+
+    def steps(lines: int, operations: int) -> int:
+        meter, rule = Meter(10**9), f"{line}{' = 0 0' * operations}"
+        text = "\n".join(["restrict-program/1 1 2 0 0 0", *[rule] * lines, "map 2 1 0 c 0", ""])
+        Program(text.encode(), Place("program"), meter)
+        return meter.limit - meter.left - len(text) // 4
+
+    assert steps(1001, 0) - steps(1, 0) >= 1000 * (20 + 8)
+    assert steps(1, 1000) - steps(1, 0) >= 1000 * 12
+
+
 def test_the_memory_of_bounds_is_charged() -> None:
     found = spent(bounds_of(100_000, 5), 10**9)
     assert found.code == 0
@@ -162,7 +184,7 @@ def test_a_step_of_the_kernel_takes_no_longer_than_the_contract_says(name: str, 
 
 
 def test_the_memory_of_short_lines_is_charged() -> None:
-    meter, data = Meter(10**6), b"ab\n" * 200_000
+    meter, data = Meter(10**7), b"ab\n" * 200_000
     tracemalloc.start()
     try:
         next(lines(data, Place("program"), meter))

@@ -34,6 +34,15 @@ from tests.generator import random_order_only, random_transformer
 from tests.marks import heavy_after
 
 
+def test_a_search_that_finds_no_difference_ends_before_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No word of odd length is balanced, and the model, which accepts none, is defined at no other length."""
+    monkeypatch.setattr("restrict.all_lengths.compare.MAX_ENTRIES", 50_000)
+    map_ = documents.map_("no", [], 2, "0")
+    model = documents.model(map_, alphabet="()", position="last", accept=[1], when="n % 2", name="odd")
+    with pytest.raises(ResourceLimit, match=r"no difference after .* words of up to 3[0-9][0-9] symbols"):
+        restrict.verify(loads(json.dumps(model).encode()), "dyck:1")
+
+
 @pytest.mark.parametrize("spec", ["dyck:1", "dyck:2", "majority", "anbn", "palindromes:ab", "shuffle-dyck:1"])
 def test_the_machines_of_languages_that_are_not_regular_decide_membership(spec: str) -> None:
     language = named(spec)

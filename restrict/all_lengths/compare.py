@@ -2,7 +2,7 @@
 reach are a finite set, closed under letters: either acceptance agrees on all of them (then it agrees at every length),
 or a shortest word leads to a pair where it does not. With other languages the pairs are of a state and a configuration
 of the language's own machine (a stack, counters, or the word itself); a model of this kind has a regular language, so a
-disagreement exists, and the search goes up by length."""
+disagreement exists, but where ``when`` leaves it out, and the search goes up by length until memory is short."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ from restrict.languages.regular import Regular, dfa_document
 from restrict.languages.walk import Steps, letters_to
 
 MAX_PAIRS = 2_000_000
+MAX_ENTRIES = 64_000_000
+"""Symbols on all stacks together, of eight bytes each."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def first_difference(
     names = automaton.said
     level: list[Any] = [(0, own.start, min(0, low))]
     parent: Steps[Any] = {level[0]: None}
-    t = 0
+    t = size = 0
     while level:
         for here in level:
             q, configuration, _ = here
@@ -88,12 +90,19 @@ def first_difference(
                 if to not in parent:
                     parent[to] = (here, x)
                     after.append(to)
-        if limit is not None and len(parent) > limit:
+                    size += entries(to[1])
+        if limit is not None and (len(parent) > limit or size > MAX_ENTRIES):
             raise ResourceLimit(
                 f"nothing is known: no difference after {len(parent)} configurations, words of up to {t} symbols"
             )
         level = after
     return None
+
+
+def entries(configuration: Configuration) -> int:
+    """Symbols that a configuration holds: on its stacks, or of the word so far; a state of an automaton has none."""
+    parts = configuration if isinstance(configuration, tuple) else ()
+    return sum(len(part[1]) if isinstance(part, tuple) else 1 for part in parts)
 
 
 def needs_accept(automaton: Moore) -> None:

@@ -106,6 +106,7 @@ class HeadBoxes:
         self.future = head.mask in FUTURE and len(sizes) == 2
         self.own = not head.mask.startswith("strict")
         queries, pairs = fields["queries"], fields["pairs"]
+        program.meter.charge((len(queries) ** 2 + len(pairs) ** 2) >> 10)  # they may have been chosen to collide
         integers(0, head.queries - 1)(queries, place.key("queries"))
         integers(0, head.pairs - 1)(pairs, place.key("pairs"))
         self.query = {q: u for u, q in enumerate(queries)}

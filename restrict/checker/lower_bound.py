@@ -60,7 +60,7 @@ class Bound:
         self.named, self.others, least = claim["labels"], claim.get("others"), integer(1, self.n + 1)
         if not self.named and self.others is None:
             malformed(place, "nothing is claimed")
-        self.model.meter.charge(4 * len(self.named))
+        self.model.meter.charge(4 * len(self.named) + (len(self.named) ** 2 >> 10))  # all may collide
         self.claims: dict[int, int] = {}
         for name, value in self.named.items():
             number = label_number(self.model, name)

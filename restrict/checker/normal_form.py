@@ -23,6 +23,8 @@ FILE_BYTES = 64 << 20
 NUMBER = range(-(10**20), 10**20)
 LARGEST = 1 << 192
 COMBINATIONS = 1 << 24
+LINE = 20
+"""Steps of a line at the least."""
 BLOCK = 2048
 """Numbers of a list that are worked on at a time."""
 MULTIPLIER, BITS = 0xD6E8FEB86659FD93, (1 << 64) - 1
@@ -42,8 +44,9 @@ INTEGERS = re.compile("(?:0|-?[1-9][0-9]{0,19})(?: (?:0|-?[1-9][0-9]{0,19}))*")
 
 def lines(data: bytes, place: Place, meter: Meter) -> Iterator[tuple[Place, str, list[str]]]:
     """The first word and the others of every line."""
-    meter.hold(len(data) + 80 * (data.count(b" ") + data.count(b"\n")))
-    meter.charge(len(data) // 4)
+    ends = data.count(b"\n")
+    meter.hold(len(data) + 80 * (data.count(b" ") + ends))
+    meter.charge(len(data) // 4 + LINE * ends)
     well = len(data) <= FILE_BYTES and data.isascii() and data.endswith(b"\n")
     require(well, place, "expected at most 64 MiB of ASCII, lines that end with a line feed")
     for number, line in enumerate(data.decode("ascii")[:-1].split("\n"), 1):
@@ -321,6 +324,7 @@ class Program:
     def code(self, words: list[str], sizes: list[int]) -> Code:
         """Code over registers of these sizes; refuses what is not defined."""
         made, at = Registers(sizes, self.tables, self.place), 0
+        self.meter.charge(5 * len(words))
         while at < len(words):
             sign = words[at]
             require(sign in FORMS, self.place, "no such operation")

@@ -43,6 +43,15 @@ class Look(NamedTuple):
     offer: Offer
 
 
+class Forms(NamedTuple):
+    """The forms of a rule, there may be millions; and of all of them: what they read, the reach, the steps of one."""
+
+    each: dict[tuple[int, ...], Form]
+    uses: frozenset[int]
+    reach: int
+    price: int
+
+
 class AllLengthsProgram:
     """The model's variables and letters, read at one length that must not matter."""
 
@@ -58,11 +67,12 @@ class AllLengthsProgram:
         self.start, self.end = 0 in places, self.model.n - 1 in places
         self.letters = self.symbols + len(places)
         self.rules: dict[str, Callable[[tuple[int, ...]], int]] = {}
-        self.analysed: dict[str, dict[tuple[int, ...], Form]] = {}
+        self.analysed: dict[str, Forms] = {}
         self.derived: dict[str, Look] = {}
         self.when = self.condition()
         names = ["reject", "accept"] if self.model.accept is not None else list(self.model.label_names)
         if not names:
+            self.meter.charge(2 * self.model.domains[self.model.output])
             self.meter.hold(150 * self.model.domains[self.model.output])
             names = [str(value) for value in range(self.model.domains[self.model.output])]
         self.labels = {name: number for number, name in enumerate(names)}
@@ -109,13 +119,17 @@ class AllLengthsProgram:
 
     # ------------------------------------------------------------ rules that read positions
 
-    def forms(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
-        """The form of a rule that reads positions, for each choice of its finite names in order (none: {}).
+    def forms(self, variable: Map | Head) -> Forms:
+        """The form of a rule that reads positions, for each choice of its finite names in order (none: no form).
 
         Refuses what does not depend on the classes of the proof.
         """
         if variable.name not in self.analysed:
-            self.analysed[variable.name] = self.analyse(variable)
+            each = self.analyse(variable)
+            uses = frozenset[int]().union(*{form.uses for form in each.values()})
+            reach = max((form.reach for form in each.values()), default=0)
+            steps = max((form.price for form in each.values()), default=0)
+            self.analysed[variable.name] = Forms(each, uses, reach, steps)
         return self.analysed[variable.name]
 
     def analyse(self, variable: Map | Head) -> dict[tuple[int, ...], Form]:
@@ -151,12 +165,11 @@ class AllLengthsProgram:
 
     def reads(self, variable: Head, coordinates: set[int]) -> bool:
         """Whether the score reads the class of the attending (0, 1) or of the attended (2, 3) position."""
-        return any(form.uses & coordinates for form in self.forms(variable).values())
+        return not coordinates.isdisjoint(self.forms(variable).uses)
 
     def reach(self, variable: Map | Head | None) -> int:
         """From which distance on the score does not depend on ``j - i``; 0 where it does not at all."""
-        found = self.forms(variable) if isinstance(variable, Head) else {}
-        return max((form.reach for form in found.values()), default=0)
+        return self.forms(variable).reach if isinstance(variable, Head) else 0
 
     # ------------------------------------------------------------ values
 
@@ -206,7 +219,7 @@ class AllLengthsProgram:
         """The value of a map."""
         name = variable.name
         args = [self.value(a, known) if a in variable.rule.names and a != "position" else 0 for a in variable.args]
-        if self.forms(variable):
+        if self.forms(variable).each:
             p, s = self.place_of(known)
             args = [p if a == "position" else v for a, v in zip(variable.args, args, strict=True)]
             args += [p, p + s + 1]
@@ -244,7 +257,7 @@ class AllLengthsProgram:
 
     def work(self, head: Head) -> int:
         """Steps of one offer."""
-        return price(head.rule.tree) + max((form.price for form in self.forms(head).values()), default=0)
+        return price(head.rule.tree) + self.forms(head).price
 
     def count(self, head: Head, role: str) -> int:
         """How many numbers a role has."""
@@ -255,7 +268,7 @@ class AllLengthsProgram:
 
     def offers(self, head: Head, distance: int = 0) -> Offer:
         """Rank and value of a pair for a query, both numbered as in :meth:`role`, at a distance ``j - i``."""
-        scored = bound(head.rule.tree, {}, ("q", "k")) if not self.forms(head) else None
+        scored = bound(head.rule.tree, {}, ("q", "k")) if not self.forms(head).each else None
 
         def offer(query: int, pair: int) -> tuple[int, int]:
             pair, value = divmod(pair, self.model.domains[head.value])
@@ -263,7 +276,7 @@ class AllLengthsProgram:
             k, p2, s2 = self.unpack(head, pair, {2, 3})
             known = {"q": q, "k": k}
             if scored is None:
-                forms = self.forms(head)
+                forms = self.forms(head).each
                 sources = self.sources(head)
                 form = forms[tuple(known[x] for x in sources if sources[x] != "position")]
                 score = form.at((p, s, p2, s2, distance))

@@ -215,7 +215,7 @@ class Proof:
         self.right(all(self.kernel.contexts[box].parent == -1 for box in boxes))
         self.right(self.kernel.unforced(labels, most, i, boxes, tree))
         before = self.found.labels if self.found else ()
-        self.meter.charge(len(before) + len(labels))
+        self.meter.charge(len(before) + len(labels) + (len(labels) ** 2 >> 10))  # all may collide
         self.meter.hold(400 * len(labels))
         bounds = (*before, *((label, most + 1) for label in sorted(labels)))
         least = min(bound for _, bound in bounds) if len({label for label, _ in bounds}) == domain else 0

@@ -43,7 +43,7 @@ def read_json(data: bytes, place: Place, meter: Meter) -> Any:
     if size > JSON_MEMORY:
         exhausted(place, "the document has too many entries; large tables belong in a safetensors file")
     meter.hold(size + 4 * len(data))
-    meter.read(len(data) // 16)
+    meter.read((len(data) >> 4) + (size >> 7))
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

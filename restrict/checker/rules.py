@@ -167,7 +167,7 @@ class Emitter(Registers):
     def step(self, sign: str, *found: int) -> int:
         """One operation; the register that it makes."""
         self.meter.charge(4)
-        self.meter.hold(200)
+        self.meter.hold(600)
         self.words += [sign, *map(str, found)]
         return super().step(sign, *found)
 

@@ -11,7 +11,7 @@ from restrict.checker.account import Meter, Place, Task
 from restrict.checker.formats import Fixed
 from restrict.checker.lower_bound import Bound
 from restrict.checker.main import DEFAULT_LIMIT
-from restrict.checker.normal_form import Head, Program
+from restrict.checker.normal_form import LINE, Head, Program
 from restrict.checker.one_length import Claim, established, program_of, read_claim
 from restrict.checker.read import read_json, runs_of
 from restrict.checker.refutation import Refutation
@@ -88,10 +88,11 @@ def proof_in_reach(claim: Claim, program: bytes, instance: Instance, limit: int)
 
 
 def least_steps(program: Program, writer: Writer) -> int:
-    """What the kernel charges at least for rows and facts (``row``, ``map`` and ``head`` of :class:`Kernel`)."""
+    """What the kernel charges at least for lines, rows and facts (``row``, ``map``, ``head`` of :class:`Kernel`)."""
     heads = ((v, head.code) for v, head in enumerate(program.variables) if isinstance(head, Head))
+    lines = LINE * len(writer.lines)
     # Each charge is rounded down.
-    return writer.steps + sum(c.work(writer.scored[v], writer.calls[v]) - writer.charges[v] for v, c in heads)
+    return lines + writer.steps + sum(c.work(writer.scored[v], writer.calls[v]) - writer.charges[v] for v, c in heads)
 
 
 def written(claim: Claim, program: bytes, instance: Instance, limit: int) -> Writer:
