@@ -550,19 +550,22 @@ def test_memories_remember_what_they_are_called() -> None:
 def test_a_memory_is_made_before_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tries, in order: one with few states first; a memory that needs too many states is left out."""
     model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
-    made = list[int]()
-    monkeypatch.setattr(decide, "merged_histories", lambda model, graph, n, most, late: made.append(most) or graph)
+    made = list[tuple[int, float]]()
+    monkeypatch.setattr(
+        decide, "merged_histories", lambda model, graph, n, most, late, alike: made.append((most, alike)) or graph
+    )
 
     def tries() -> list[tuple[tuple[str, ...], float, int]]:
         found = decide._Layers(model, graph, 3, lambda _: None).tries()
         return [(at.memory, at.search.fine, at.share) for at in found if isinstance(at.search, Second)]
 
-    first = [((), 0.2, 8), ((decide.SEEN,), 0.5, 3), ((decide.SEEN,), 0.5, 1), ((), 0.1, 8)]
-    then = [((decide.SEEN,), 0.2, 1), ((decide.SEEN,), 0.1, 1), ((), 0.05, 1)]
-    assert tries()[:9] == [*first, *(((name,), 0.1, 8) for name in decide.LAST), *then]
-    assert made == [40, 80]
+    seen = (decide.SEEN,)
+    first = [((), 0.2, 8), (seen, 0.5, 4), (seen, 0.5, 3), (seen, 0.5, 1), ((), 0.1, 8)]
+    then = [(seen, 0.2, 1), (seen, 0.1, 1), ((), 0.05, 1)]
+    assert tries()[:10] == [*first, *(((name,), 0.1, 8) for name in decide.LAST), *then]
+    assert made == [(40, 1.0), (40, 0.0), (80, 0.0)]
     monkeypatch.setattr("restrict.soft.trained.graph.MOST_STATES", 12)
-    assert tries()[:8] == [*first, ((decide.LAST[0],), 0.1, 8), *then]
+    assert tries()[:9] == [*first, ((decide.LAST[0],), 0.1, 8), *then]
 
 
 def test_a_memory_is_not_made_beyond_the_time() -> None:
