@@ -307,11 +307,12 @@ class _Layers(_Run):
     """The run for several layers: words by sampling alone; two layers are decided with finer and finer cells."""
 
     def begun(
-        self, graph: Graph, memory: tuple[str, ...] = (), fine: Fine | None = None, share: int | None = None
-    ) -> _State:
+        self, graph: Graph, memory: tuple[str, ...] = (), fine: Fine | None = None, share: int | None = None,
+        patient: bool = True,
+    ) -> _State:  # fmt: skip
         """The state of the search on a graph, of which all cases are to be decided, with cells as fine as is said."""
         share = OPTIONS.share if share is None else share
-        search = Second(self.model, graph, self.n, *(fine or OPTIONS.finer[0]))
+        search = Second(self.model, graph, self.n, *(fine or OPTIONS.finer[0]), patient)
         return _State(graph, search, graph.cases(self.n), memory, share=share)
 
     def hunted(self) -> None:
@@ -338,15 +339,19 @@ class _Layers(_Run):
         if self.wrong is not None and (table := singles(graph, len(self.wrong.word) - 1)) is not None:
             yield self.begun(graph.remembering(table), ALL, OPTIONS.wider[0], 1)
         yield self.begun(graph)
-        last, fine = graph, OPTIONS.wider[0] if self.model.heads == 1 else OPTIONS.several
+        last, tired, fine = graph, 0, OPTIONS.wider[0] if self.model.heads == 1 else OPTIONS.several
         for most, alike, share in OPTIONS.histories:
+            if most <= tired:
+                continue
             self.tell("histories")
             if (merged := merged_histories(self.model, graph, self.n, most, self.over, alike)) is None:
                 return
             if len(merged.delta) > OPTIONS.sparse * self.n * most and alike:
                 continue  # what is hardly smaller would do what comes next, with more cells
-            last = merged
-            yield self.begun(last, (SEEN,), fine, share)
+            last, at = merged, self.begun(merged, (SEEN,), fine, share, alike <= OPTIONS.patient)
+            yield at
+            if alike <= OPTIONS.patient and not at.open:
+                tired = most  # the clock ended it, and would end what has more states of that kind
         yield self.begun(graph, fine=OPTIONS.finer[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):

@@ -94,10 +94,13 @@ class VerdictOptions:
     """With the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway."""
     several: Fine = (0.2, 4)
     """The first of these with several heads: boxes are wide there but mostly empty."""
-    histories: tuple[tuple[int, float, int], ...] = ((40, 1.0, 4), (40, 0.0, 3), (80, 0.0, 1))
+    histories: tuple[tuple[int, float, int], ...] = ((40, 1.0, 4), (40, 0.3, 2), (40, 0.0, 3), (80, 0.0, 1))
     """What came before is remembered by at most so many states for a position, which are one where they span no more
     than the second number, for such a part of the time that is left: half as many states, where they do, are half as
     many cases; where they hardly do, they need many cells."""
+    patient: float = option(
+        0.5, 0, HUGE, "where more is spanned, an open case has no second try: finer ones come", HUGE
+    )
     sparse: float = option(0.6, 0, 1, "where states that span little are one, at most so many of all cases", 0)
     hunt: int = option(4, 1, HUGE, "the hunt for wrong words has one part of so many of the time")
     share: int = option(8, 1, HUGE, "what has no memory that is made for the model has one part of so many of it")

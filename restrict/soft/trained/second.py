@@ -73,9 +73,10 @@ def lines(basis: Basis) -> list[tuple[Array, float]]:
 
 class Second:
     """A model of two layers on one graph, up to ``n`` symbols; nodes come in the order of the cases.
-    ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch."""
+    ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch; ``patient``:
+    an open case is tried again with all means."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
+    def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int, patient: bool = True) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
         self.first, self.tail = Search(model, graph, n, OPTIONS.least_second), Tail(model, graph.labels)
         self.behind, norm = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
@@ -105,6 +106,7 @@ class Second:
         self.slopes: dict[tuple[int, int, int], float] = {}
         self.worst = -math.inf, 0
         self.parts: tuple[int, ...] = ()
+        self.patient = patient
         self.late: Callable[[], bool] = lambda: False
         """Whether the time is over: asked at every cell of a case's own node, and the case is then open."""
 
@@ -217,9 +219,10 @@ class Second:
 
     def case(self, key: Key) -> Layered | Open:
         """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node.
-        What is open is tried again in coordinates of its own, with many more cells: all that follows needs it."""
+        What is open is tried again in coordinates of its own, with many more cells, as all that follows needs it; not
+        where the search is not ``patient``, as a finer graph is to come."""
         self.way = self.leading(key)
-        for hard in (False, True):
+        for hard in (False, True) if self.patient else (False,):
             self.parts = OPTIONS.second_parts if hard else ()
             case, parts = self.node(key, hard)
             for h, (_, turn) in enumerate(self.turns):
