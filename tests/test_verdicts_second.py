@@ -692,6 +692,22 @@ def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int
     assert graph.led((3, 0, graph.cases(3)[-1][2]))[1] is graph.edges[1]
 
 
+def test_coordinates_of_nodes_own_are_no_more_than_a_certificate_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And some are left for later positions. A certificate with too many was made, and refused."""
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
+    search = Second(model, graph, 12, 0.2, 0)
+    for name, value in (("near", 1e9), ("better", 1.0), ("node_rest", 0), ("node_bases", 8)):
+        monkeypatch.setattr(OPTIONS, name, value)
+    begin = len(search.first.turns)
+    for key in graph.cases(12):
+        search.node(key)
+        assert len(search.first.turns) <= max(begin, 1 + 8 * key[0] / 12)
+    assert len(search.first.turns) == 8
+    for key in graph.cases(12):
+        search.node(key, hard=True)
+    assert len(search.first.turns) == 8
+
+
 def test_a_node_of_one_word_does_not_keep_its_axes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A node is in the coordinates in which its sides add up to least, of the last ones of its symbol and state."""
     model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")

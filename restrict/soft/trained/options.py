@@ -123,6 +123,7 @@ class VerdictOptions:
     leaves: tuple[int, int] = option((24, 200), 0, HUGE, "more cells of a case's own node, at first and in the end")
     split: int = option(10, 0, 20, "how often a cell that is not decided is halved on a branch", 0)
     node_turns: int = option(4, 1, HUGE, "a node is tried in the last coordinates of its symbol and state", 1)
+    node_bases: int = option(240, 0, 250, "coordinates of nodes' own in one certificate, which holds 256", 0)
     near: float = option(4, 0.001, HUGE, "and in its own where the sides are more than this part of the width", 0.001)
     """That its keys may have. Those of one word, which has no axes, hold no other."""
     better: float = option(0.75, 0, 1, "its own are kept where that sum is so much smaller")

@@ -150,7 +150,8 @@ class Second:
         first, group = self.first, (key[1], self.graph.roots[key[2]])
         numbers, (wait, rest) = self.turned.setdefault(group, [0]), self.waiting.get(group, (0, 0))
         best = min((self.boxed(key, number) for number in numbers[-OPTIONS.node_turns :]), key=lambda box: box[0])
-        if key[0] >= 2 and (hard or (best[0] > self.fine / OPTIONS.near and wait <= 0)):
+        room = OPTIONS.node_bases * (self.n if hard else key[0]) > len(first.turns) * self.n  # some are left for later
+        if key[0] >= 2 and room and (hard or (best[0] > self.fine / OPTIONS.near and wait <= 0)):
             first.use(0)
             first.turns.append(first.turned(key))
             own = self.boxed(key, len(first.turns) - 1)
