@@ -8,6 +8,8 @@ certificate, seconds of the trusted check (both of processor time). Every certif
 instead up to where the model is right as run, with the margin that is nearest to its rounding. ``--command`` runs the
 command ``restrict soft verify`` instead, and prints the time of all of it, from its start to the checker's line: that
 of all its processes, and that on the clock. ``--jobs N``: that many processes at once; ``-o FILE`` writes the rows.
+``--processor``: the search's own clock, of ``--time`` and of its shares, counts seconds of its processor, as on a
+machine that has nothing else to do.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import harness
 from harness import checkpoints, ended, head, of_checkpoints, shared_out, show, written
@@ -99,8 +102,11 @@ def command(path: Path, n: int, seconds: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def told(work: tuple[Path, int, float, Any], kind: str) -> dict[str, Any]:
+def told(work: tuple[Path, int, float, Any], kind: str, processor: bool = False) -> dict[str, Any]:
     """A row of a kind of table, or why there is none."""
+    if processor:
+        with mock.patch("time.monotonic", time.process_time):
+            return told(work, kind)
     try:
         return command(*work[:3]) if kind == "command" else as_run(*work[:3]) if kind == "float32" else row(*work)
     except RestrictError as error:
@@ -115,6 +121,7 @@ def main() -> int:
     for flag, what in (("float32", "what is right as run, without the check"), ("command", "the whole command")):
         kinds.add_argument(f"--{flag}", dest="kind", action="store_const", const=flag, default="", help=what)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--processor", action="store_true", help="the search's clock counts processor seconds")
     chosen, work, rows = parser.parse_args(), [], []
     for path in checkpoints(chosen):
         config = read_config(path.with_name(path.stem + ".config.json"))
@@ -123,7 +130,7 @@ def main() -> int:
             work += [(path, n, chosen.time, sampled) for n in chosen.n]
     columns = {"float32": AS_RUN, "command": COMMAND, "": HEAD}[chosen.kind]
     print(head(columns), flush=True)
-    for found in shared_out(partial(told, kind=chosen.kind), work, chosen.jobs):
+    for found in shared_out(partial(told, kind=chosen.kind, processor=chosen.processor), work, chosen.jobs):
         rows.append(found)
         show(str(found.get(key, "-"))[:40] for key in columns)
         if found["checked"].startswith("refused"):

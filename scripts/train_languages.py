@@ -145,6 +145,7 @@ def held_out() -> dict[str, Automaton]:
 
     aba = {(0, "a"): 1, (0, "b"): 0, (1, "a"): 1, (1, "b"): 2, (2, "b"): 0}
     return {
+        "aaaa-star": by_table("a", {(s, "a"): (s + 1) % 4 for s in range(4)}, {0}),
         "abc-star": by_table("abc", {(s, "abc"[s]): (s + 1) % 3 for s in range(3)}, {0}),
         "no-aba": by_table("ab", aba, {0, 1, 2}),
         "last-is-a": explored("abc", "", lambda s, a: a, lambda s: s == "a"),

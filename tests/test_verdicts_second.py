@@ -25,16 +25,19 @@ from restrict.kernels.verdict import greatest
 from restrict.soft.trained import cells, decide, second, wrong
 from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.axes import CellTable
+from restrict.soft.trained.cells import Near
 from restrict.soft.trained.decide import Verdict, verify_trained
 from restrict.soft.trained.every_length import verify_every_length
-from restrict.soft.trained.forms import Form
+from restrict.soft.trained.forms import Form, Tail
 from restrict.soft.trained.graph import Graph, farthest
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import memories
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.options import OPTIONS
-from restrict.soft.trained.second import Layered, Second
+from restrict.soft.trained.read_out import Asked
+from restrict.soft.trained.second import Second
 from restrict.soft.trained.stored import Array
+from restrict.soft.trained.verdict import Layered, Open
 from tests import verdict_cases
 from tests.commands import typed
 from tests.marks import heavy_after
@@ -303,6 +306,33 @@ def inside(form: Whole, x: Array | list[float]) -> None:
     assert (np.abs(np.array(x) - np.array(form.centre, float) / ONE) <= far / ONE + 1e-9).all()
 
 
+def test_parts_of_the_inverse_deviation_decide_a_case_of_the_second_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the chord shows nothing an open case is tried by parts (Theorem 11), and the checker takes them; a label
+    with the other sign, a bound that is too low, and too many parts are refused."""
+    whole = Tail.signs
+
+    def cut(tail: Tail, y: Near, asked: Asked) -> tuple[Array, Array]:
+        least, lines = whole(tail, y, asked)
+        return np.minimum(least, 1e-12), lines
+
+    monkeypatch.setattr(Tail, "signs", cut)
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
+    found = verify_trained(model, graph, 3)
+    assert found.status == "right"
+    verify(model.content, found.to_bytes())
+    trees = [leaf[2] for case in found.document()["cases"] for leaf in case[8]]
+    assert trees == len(trees) * [1]
+    document = found.document()
+    document["cases"][-1][8][0][2] = 65
+    assert refusal(model.content, document)[0] is not None
+    document = found.document()
+    document["cases"][-1][8][0][0][0] -= 1 << 14
+    assert "beyond the bound" in refusal(model.content, document)[1]
+    document = found.document()
+    document["language"]["want"][-1] = document["language"]["want"][-1][1:]
+    assert "not shown to be right" in refusal(model.content, document)[1]
+
+
 def test_the_box_of_a_node_has_no_quotients() -> None:
     """Bounds on the quotients of denominators are for one layer: refused in one line, however wide."""
     model, document = proved(range(300, 400), 1, lambda model, _: model.heads == 2)
@@ -548,21 +578,36 @@ def test_memories_remember_what_they_are_called() -> None:
 
 
 def test_a_memory_is_made_before_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tries, in order: one with few states first; a memory that needs too many states is left out."""
+    """The tries, in order: those with few states first; a memory that needs too many states is left out, and one like
+    another that the clock ended, but not one like another with an open case. Where few states are alike, none are."""
     model, graph = verdict_cases.loaded("contains-aba-2l1h16d")
-    made = list[int]()
-    monkeypatch.setattr(decide, "merged_histories", lambda model, graph, n, most, late: made.append(most) or graph)
+    made = list[tuple[int, float]]()
+    monkeypatch.setattr(
+        decide, "merged_histories", lambda model, graph, n, most, late, alike: made.append((most, alike)) or graph
+    )
 
     def tries() -> list[tuple[tuple[str, ...], float, int]]:
-        found = decide._Layers(model, graph, 3, lambda _: None).tries()
-        return [(at.memory, at.search.fine, at.share) for at in found if isinstance(at.search, Second)]
+        found, listed = decide._Layers(model, graph, 3, lambda _: None).tries(), []
+        for at in found:
+            assert isinstance(at.search, Second)
+            listed.append((at.memory, at.search.fine, at.share))
+            at.open += ended
+        return listed
 
-    first = [((), 0.2, 8), ((decide.SEEN,), 0.5, 3), ((decide.SEEN,), 0.5, 1), ((), 0.1, 8)]
-    then = [((decide.SEEN,), 0.2, 1), ((decide.SEEN,), 0.1, 1), ((), 0.05, 1)]
-    assert tries()[:9] == [*first, *(((name,), 0.1, 8) for name in decide.LAST), *then]
-    assert made == [40, 80]
+    ended = list[Open]()
+    seen = (decide.SEEN,)
+    first = [((), 0.2, 8), (seen, 0.5, 4), (seen, 0.5, 2), (seen, 0.5, 1), ((), 0.1, 8)]
+    then = [(seen, 0.2, 1), (seen, 0.1, 1), ((), 0.05, 1)]
+    assert tries()[:10] == [*first, *(((name,), 0.1, 8) for name in decide.LAST), *then]
+    assert made == [(40, 1.0), (40, 0.3), (80, 0.0)]
+    ended.append(Open((0, -1, 0), 0, -1.0))
+    assert tries()[1:5] == [(seen, 0.5, 4), (seen, 0.5, 2), (seen, 0.5, 3), (seen, 0.5, 1)]
+    with monkeypatch.context() as patched:
+        patched.setattr(OPTIONS, "sparse", 0.0)
+        assert tries()[1:3] == [(seen, 0.5, 3), (seen, 0.5, 1)]
+    ended.clear()
     monkeypatch.setattr("restrict.soft.trained.graph.MOST_STATES", 12)
-    assert tries()[:8] == [*first, ((decide.LAST[0],), 0.1, 8), *then]
+    assert tries()[:9] == [*first, ((decide.LAST[0],), 0.1, 8), *then]
 
 
 def test_a_memory_is_not_made_beyond_the_time() -> None:
@@ -592,6 +637,25 @@ def test_a_memory_made_for_a_model_projects_to_the_language_and_bounds_its_state
     assert {(i, a, made.of[q]) for i, a, q in made.cases(n)} == set(graph.cases(n))
     assert made.roots == made.of
     assert len(made.reached(2)[2]) == (6 if most == 12 else 3)
+
+
+def test_states_whose_words_look_alike_are_one() -> None:
+    """However few there are: the wider, the fewer; where all look alike, one for each symbol and state."""
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
+    made = [merged_histories(model, graph, 6, 40, lambda: False, alike) for alike in (0.0, 0.5, 2.0, 1e9)]
+    counts = [len(one.cases(6)) for one in made if one is not None]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[1] > counts[-1] == len(graph.cases(6))
+
+
+def test_an_impatient_search_leaves_an_open_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried once, as a finer graph is to come."""
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
+    tried = list[bool]()
+    monkeypatch.setattr(Second, "framed_by", lambda search, case, parts, most: tried.append(bool(search.parts)))
+    for patient in (True, False):
+        assert isinstance(Second(model, graph, 3, 0.5, 3, patient).case((0, -1, 0)), Open)
+    assert tried == [False, True, False]
 
 
 def test_the_range_of_states_at_each_position_changes_no_bound() -> None:
@@ -626,6 +690,22 @@ def test_only_what_leads_to_a_case_counts_where_states_count_positions(seed: int
         fewer += len(made.led(key)[1]) < len(made.edges[1]) // 2
     assert fewer > 10
     assert graph.led((3, 0, graph.cases(3)[-1][2]))[1] is graph.edges[1]
+
+
+def test_coordinates_of_nodes_own_are_no_more_than_a_certificate_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And some are left for later positions. A certificate with too many was made, and refused."""
+    model, graph = verdict_cases.loaded("no-equal-neighbours-2l1h16d")
+    search = Second(model, graph, 12, 0.2, 0)
+    for name, value in (("near", 1e9), ("better", 1.0), ("node_rest", 0), ("node_bases", 8)):
+        monkeypatch.setattr(OPTIONS, name, value)
+    begin = len(search.first.turns)
+    for key in graph.cases(12):
+        search.node(key)
+        assert len(search.first.turns) <= max(begin, 1 + 8 * key[0] / 12)
+    assert len(search.first.turns) == 8
+    for key in graph.cases(12):
+        search.node(key, hard=True)
+    assert len(search.first.turns) == 8
 
 
 def test_a_node_of_one_word_does_not_keep_its_axes(monkeypatch: pytest.MonkeyPatch) -> None:

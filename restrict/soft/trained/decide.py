@@ -26,13 +26,13 @@ from restrict.soft.trained.claim import demand_length, head, model_document, wro
 from restrict.soft.trained.directions import Key
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import MOST_STATES, Graph
-from restrict.soft.trained.hints import bases_document, cases_document
+from restrict.soft.trained.hints import bases_document, cases_document, layered_document
 from restrict.soft.trained.histories import merged_histories
 from restrict.soft.trained.memory import LAST, SEEN, beginnings, memories, singles
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.options import OPTIONS, Fine
 from restrict.soft.trained.reader import as_read, ended, opened, without_reader
-from restrict.soft.trained.second import Second, layered_document
+from restrict.soft.trained.second import Second
 from restrict.soft.trained.sharing import SharedSearch
 from restrict.soft.trained.verdict import Case, Open, Search, prepare
 from restrict.soft.trained.wrong import Hunt, Wrong, wrong_of
@@ -105,7 +105,8 @@ class Verdict(Decided):
         if len(self.model.layers) == 1:
             found["cases"] = cases_document(cases, numbers)
         else:
-            found |= layered_document(cases, numbers, self.second)
+            at = self.second
+            found |= layered_document(cases, numbers, *((at.turns, at.frames) if at is not None else ([], [])))
         if self.wrong is not None:
             found["wrong"] = wrong_document(self.model, self.wrong)
         return found | self.provenance()
@@ -309,11 +310,12 @@ class _Layers(_Run):
     """The run for several layers: words by sampling alone; two layers are decided with finer and finer cells."""
 
     def begun(
-        self, graph: Graph, memory: tuple[str, ...] = (), fine: Fine | None = None, share: int | None = None
-    ) -> _State:
+        self, graph: Graph, memory: tuple[str, ...] = (), fine: Fine | None = None, share: int | None = None,
+        patient: bool = True,
+    ) -> _State:  # fmt: skip
         """The state of the search on a graph, of which all cases are to be decided, with cells as fine as is said."""
         share = OPTIONS.share if share is None else share
-        search = Second(self.model, graph, self.n, *(fine or OPTIONS.finer[0]))
+        search = Second(self.model, graph, self.n, *(fine or OPTIONS.finer[0]), patient)
         return _State(graph, search, graph.cases(self.n), memory, share=share)
 
     def hunted(self) -> None:
@@ -340,13 +342,19 @@ class _Layers(_Run):
         if self.wrong is not None and (table := singles(graph, len(self.wrong.word) - 1)) is not None:
             yield self.begun(graph.remembering(table), ALL, OPTIONS.wider[0], 1)
         yield self.begun(graph)
-        last = graph
-        for most, share in OPTIONS.histories:
+        last, tired, fine = graph, 0, OPTIONS.wider[0] if self.model.heads == 1 else OPTIONS.several
+        for most, alike, share in OPTIONS.histories:
+            if most <= tired:
+                continue
             self.tell("histories")
-            if (merged := merged_histories(self.model, graph, self.n, most, self.over)) is None:
+            if (merged := merged_histories(self.model, graph, self.n, most, self.over, alike)) is None:
                 return
-            last = merged
-            yield self.begun(last, (SEEN,), OPTIONS.wider[0] if self.model.heads == 1 else OPTIONS.several, share)
+            if len(merged.delta) > OPTIONS.sparse * self.n * most and alike:
+                continue  # what is hardly smaller would do what comes next, with more cells
+            last, at = merged, self.begun(merged, (SEEN,), fine, share, alike <= OPTIONS.patient)
+            yield at
+            if alike <= OPTIONS.patient and not at.open:
+                tired = most  # the clock ended it, and would end what has more states of that kind
         yield self.begun(graph, fine=OPTIONS.finer[1])
         finer = {}
         for name, table in memories(len(self.model.symbols)):

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from restrict.soft.trained.atoms import Basis
-from restrict.soft.trained.verdict import Case
+from restrict.soft.trained.axes import turn_document
+from restrict.soft.trained.stored import Array
+from restrict.soft.trained.verdict import Case, Layered
 
 
 def basis_document(bases: list[Basis]) -> list[dict[str, Any]]:
@@ -40,3 +42,20 @@ def case_document(case: Case, basis: int) -> list[Any]:
     while last and last[-1] in (0, []):
         last.pop()
     return [*case.key, case.upper, case.width, *last]
+
+
+def layered_document(
+    cases: Iterable[Case], numbers: dict[int, int], turns: list[tuple[Array, Array]], frames: list[list[Basis]]
+) -> dict[str, Any]:
+    """What a certificate says of decided cases of two layers: ``turn``, the directions of keys and values; ``second``,
+    those of the second layer's bases (``frames``) that are used; and ``cases``: ``[i, a, q, upper, width, tree, basis,
+    second, leaves]``. ``numbers``: as :func:`bases_document` gives them."""
+    layered = [case for case in cases if isinstance(case, Layered)]
+    if not layered:
+        return {"second": [], "cases": []}
+    used = sorted({case.second for case in layered})
+    place = {number: at for at, number in enumerate(used)}
+    lines = [[*case.key, case.upper, case.width, case.tree, numbers[case.basis], place[case.second], case.leaves]
+             for case in layered]  # fmt: skip
+    second = [basis_document(frames[number]) for number in used]
+    return {"turn": turn_document(turns), "second": second, "cases": lines}

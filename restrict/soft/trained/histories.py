@@ -28,17 +28,22 @@ class State(NamedTuple):
     words: I64
 
 
-def merged_histories(model: Trained, graph: Graph, n: int, most: int, late: Callable[[], bool]) -> Graph | None:
+def merged_histories(
+    model: Trained, graph: Graph, n: int, most: int, late: Callable[[], bool], alike: float = 0.0
+) -> Graph | None:
     """The graph, up to ``n`` symbols, with a memory that tells apart what the second of two layers sees: at most ``n *
-    most`` states and those of the graph; ``None`` if the time is over (``late``, asked at every position)."""
-    return Histories(model, graph, n).merged(min(most, (MOST_STATES - len(graph.delta)) // max(n, 1)), late)
+    most`` states and those of the graph; ``None`` if the time is over (``late``, asked at every position). States
+    whose samples together span no more than ``alike`` are one, however few there are."""
+    most = min(most, (MOST_STATES - len(graph.delta)) // max(n, 1))
+    return Histories(model, graph, n, alike).merged(most, late)
 
 
 class Histories:
     """What the second layer sees behind words, and the states that it tells apart."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int) -> None:
+    def __init__(self, model: Trained, graph: Graph, n: int, alike: float = 0.0) -> None:
         self.model, self.graph, self.n, self.atoms = model, graph, n, Atoms(model, n)
+        self.alike = max(alike, OPTIONS.equal)
         self.alive, rng = graph.prefixes(n), np.random.default_rng(0)
         self.ways = [[int(rng.choice(good)) if (good := [s for s, t in enumerate(row) if t >= 0]) else 0
                       for _ in range(max(OPTIONS.seen_later))] for row in graph.delta]  # fmt: skip
@@ -156,7 +161,7 @@ class Histories:
         left = len(states)
         while True:
             a, b = np.unravel_index(int(far.argmin()), far.shape)
-            if not far[a, b] < (np.inf if left > most else OPTIONS.equal):
+            if not far[a, b] < (np.inf if left > most else self.alike):
                 break
             members[a] += members[b]
             members[b] = []

@@ -96,9 +96,14 @@ class VerdictOptions:
     """With the memory made for the model: boxes are narrow there, and a cell that is open is halved anyway."""
     several: Fine = (0.2, 4)
     """The first of these with several heads: boxes are wide there but mostly empty."""
-    histories: tuple[tuple[int, int], ...] = ((40, 3), (80, 1))
-    """What came before is remembered by at most so many states for a position, for such a part of the time that is
-    left: half as many states, where they do, are half as many cases; where they hardly do, they need many cells."""
+    histories: tuple[tuple[int, float, int], ...] = ((40, 1.0, 4), (40, 0.3, 2), (40, 0.0, 3), (80, 0.0, 1))
+    """What came before is remembered by at most so many states for a position, which are one where they span no more
+    than the second number, for such a part of the time that is left: half as many states, where they do, are half as
+    many cases; where they hardly do, they need many cells."""
+    patient: float = option(
+        0.5, 0, HUGE, "where more is spanned, an open case has no second try: finer ones come", HUGE
+    )
+    sparse: float = option(0.6, 0, 1, "where states that span little are one, at most so many of all cases", 0)
     hunt: int = option(4, 1, HUGE, "the hunt for wrong words has one part of so many of the time")
     share: int = option(8, 1, HUGE, "what has no memory that is made for the model has one part of so many of it")
     samples: int = option(6, 1, HUGE, "words that stand for a state", 1)
@@ -110,6 +115,7 @@ class VerdictOptions:
     one_left: float = option(1 / 8, 0, 1, "what a halving counts where one half of a node's cell has no word", 1.0)
     """It makes no more cells."""
     point: float = option(1e-3, 0, 1, "what is open on so small a part of a cell is open however the cell is halved")
+    second_parts: tuple[int, ...] = option((1, 2, 4), 1, 64, "parts of the inverse deviation on a cell", ())
     output_cells: int = option(6, 0, HUGE, "cells of the second layer's output at one cell of a node", 0)
     slopes: tuple[float, ...] = option(
         (0.5, 1.0, 2.0, 0.02, -1.0), -HUGE, HUGE, "slopes that are tried, by the last good one", ()
@@ -119,6 +125,7 @@ class VerdictOptions:
     leaves: tuple[int, int] = option((24, 200), 0, HUGE, "more cells of a case's own node, at first and in the end")
     split: int = option(10, 0, 20, "how often a cell that is not decided is halved on a branch", 0)
     node_turns: int = option(4, 1, HUGE, "a node is tried in the last coordinates of its symbol and state", 1)
+    node_bases: int = option(240, 0, 250, "coordinates of nodes' own in one certificate, which holds 256", 0)
     near: float = option(4, 0.001, HUGE, "and in its own where the sides are more than this part of the width", 0.001)
     """That its keys may have. Those of one word, which has no axes, hold no other."""
     better: float = option(0.75, 0, 1, "its own are kept where that sum is so much smaller")

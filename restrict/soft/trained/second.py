@@ -6,8 +6,8 @@ generator for every error, cell by cell; the boxes of the second layer's output 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,17 +17,17 @@ from restrict.base.arrays import I64
 from restrict.base.options import Fact
 from restrict.kernels.second import beyond, ends, weighed
 from restrict.soft.trained.atoms import FARTHEST, Basis, basis_of
-from restrict.soft.trained.axes import CellTable, axes, turn_document
-from restrict.soft.trained.cells import activated, moved, normalised
+from restrict.soft.trained.axes import CellTable, axes
+from restrict.soft.trained.cells import Near, activated, moved, normalised, valued
 from restrict.soft.trained.directions import BOUND, Key
 from restrict.soft.trained.empty import Empty
 from restrict.soft.trained.forms import Cell, Form, Tail, Tree, grafted, halved, halves, merged, opened
 from restrict.soft.trained.graph import Graph
-from restrict.soft.trained.hints import basis_document
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.options import OPTIONS
+from restrict.soft.trained.read_out import Asked
 from restrict.soft.trained.stored import Array
-from restrict.soft.trained.verdict import SAFE, Case, Open, Search, outward, widest
+from restrict.soft.trained.verdict import SAFE, Layered, Open, Search, outward, widest
 
 KEPT: Fact[int] = 4
 STREAM: Fact[int] = 24
@@ -66,14 +66,6 @@ class Way(NamedTuple):
     into: I64
 
 
-@dataclass
-class Layered(Case):
-    """A case of two layers: also the number of the second basis and, for each cell of the first tree, its hints."""
-
-    second: int = 0
-    leaves: list[list[Any]] = field(default_factory=list)
-
-
 def lines(basis: Basis) -> list[tuple[Array, float]]:
     """The directions of a basis, and where its centre is along each."""
     return [(row, float(row @ basis.middle)) for row in basis.near]
@@ -81,9 +73,10 @@ def lines(basis: Basis) -> list[tuple[Array, float]]:
 
 class Second:
     """A model of two layers on one graph, up to ``n`` symbols; nodes come in the order of the cases.
-    ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch."""
+    ``fine``: a node's cells are halved until its keys are within it; ``deepest``: halvings on one branch; ``patient``:
+    an open case is tried again with all means."""
 
-    def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int) -> None:
+    def __init__(self, model: Trained, graph: Graph, n: int, fine: float, deepest: int, patient: bool = True) -> None:
         self.model, self.graph, self.n, self.fine, self.deepest = model, graph, n, fine, deepest
         self.first, self.tail = Search(model, graph, n, OPTIONS.least_second), Tail(model, graph.labels)
         self.behind, norm = Tail(model, graph.labels, model.layers[0]).tables, model.layers[1].norm1
@@ -112,6 +105,8 @@ class Second:
         self.most = [np.zeros(d) for _ in range(heads)]
         self.slopes: dict[tuple[int, int, int], float] = {}
         self.worst = -math.inf, 0
+        self.parts: tuple[int, ...] = ()
+        self.patient = patient
         self.late: Callable[[], bool] = lambda: False
         """Whether the time is over: asked at every cell of a case's own node, and the case is then open."""
 
@@ -155,7 +150,8 @@ class Second:
         first, group = self.first, (key[1], self.graph.roots[key[2]])
         numbers, (wait, rest) = self.turned.setdefault(group, [0]), self.waiting.get(group, (0, 0))
         best = min((self.boxed(key, number) for number in numbers[-OPTIONS.node_turns :]), key=lambda box: box[0])
-        if key[0] >= 2 and (hard or (best[0] > self.fine / OPTIONS.near and wait <= 0)):
+        room = OPTIONS.node_bases * (self.n if hard else key[0]) > len(first.turns) * self.n  # some are left for later
+        if key[0] >= 2 and room and (hard or (best[0] > self.fine / OPTIONS.near and wait <= 0)):
             first.use(0)
             first.turns.append(first.turned(key))
             own = self.boxed(key, len(first.turns) - 1)
@@ -224,9 +220,11 @@ class Second:
 
     def case(self, key: Key) -> Layered | Open:
         """The checker's hints for a case, after all cases of smaller positions, or why it is open; makes it a node.
-        What is open is tried again in coordinates of its own, with many more cells: all that follows needs it."""
+        What is open is tried again in coordinates of its own, with many more cells, as all that follows needs it; not
+        where the search is not ``patient``, as a finer graph is to come."""
         self.way = self.leading(key)
-        for hard in (False, True):
+        for hard in (False, True) if self.patient else (False,):
+            self.parts = OPTIONS.second_parts if hard else ()
             case, parts = self.node(key, hard)
             for h, (_, turn) in enumerate(self.turns):
                 for v in (part.leaf.values[h] for part in parts):
@@ -300,6 +298,14 @@ class Second:
             return self.settled(made, NodeCell(self.leaf(made.key, low, high), low, high), depth, leaves)
 
         return halved(half, low, high, m, depth)
+
+    def pieces(self, near: Near, asked: Asked) -> Iterator[tuple[int, list[tuple[Array, Array]]]]:
+        """Numbers of parts of the range of the inverse deviation, with the bounds at their ends: two numbers at a
+        time."""
+        counts, free = self.parts, np.array([[-math.inf], [math.inf]])
+        for some in (counts[:2], counts[2:]):
+            if some:
+                yield from zip(some, self.tail.pieces(near, asked, some, free), strict=True)
 
     def frame(self, at: At) -> list[Basis]:
         """A basis of the second layer for a case: the axes of the values, as they are weighed."""
@@ -423,12 +429,12 @@ class At:
         """The tree of cells that decides the cell from ``low`` to ``high``, or ``None``."""
         self.used += 1
         cell, kept = widest(Cell(self.start, self.rows, self.rest, low, high, self.leaf.stream.g))
-        margin, worst = self.margin(cell, kept, low, high)
-        if margin > SAFE:
+        parts, margin, worst = self.shown(cell, kept, low, high)
+        if parts is not None:
             self.worst = min(self.worst, (margin, worst))
-            return 0
+            return parts
         ends = (low + high) / 2 + np.array([[-OPTIONS.point], [OPTIONS.point]]) * (high - low)
-        hopeless = self.margin(cell._replace(low=ends[0, kept], high=ends[1, kept]), kept, *ends)[0] <= SAFE
+        hopeless = self.shown(cell._replace(low=ends[0, kept], high=ends[1, kept]), kept, *ends)[0] is None
         if hopeless or self.used >= OPTIONS.output_cells or not depth or not len(kept):
             self.worst = margin, worst
             return None
@@ -436,17 +442,44 @@ class At:
         m = int(kept[self.search.tail.halving(cell, asked, worst, tried)[0]])
         return halved(self.cell, low, high, m, depth)
 
-    def margin(self, cell: Cell, kept: I64, low: Array, high: Array) -> tuple[float, int]:
-        """The least bound of a label on a cell, given also in its widest coordinates, and which label has it."""
-        search = self.search
-        least, short = search.tail.signs(search.tail.near(cell.form()), search.graph.asked[self.key[2]])
-        if not len(least):
-            return math.inf, 0
+    def shown(self, cell: Cell, kept: I64, low: Array, high: Array) -> tuple[int | None, float, int]:
+        """Whether a cell, given also in its widest coordinates, is decided as it is: 0 by the chord of the inverse
+        deviation, or in how many parts of its range (Theorem 11); ``None`` if it is not. Then the least bound of a
+        label, and which label has it: without parts, as halves are by the chord."""
+        asked = self.search.graph.asked[self.key[2]]
+        if not len(asked.places):
+            return 0, math.inf, 0
+        near = self.search.tail.near(cell.form())
+        least, short = self.search.tail.signs(near, asked)
+        first = self.margin(kept, low, high, least, short)
+        if first[0] > SAFE:
+            return 0, *first
+        if not self.search.parts:
+            return None, *first
+        middle = valued(self.search.tail.tables, asked, near.c[None])[0]
+        if (middle + least <= SAFE).any():
+            return None, *first  # parts gain about half of what is not of the first order
+        before = first
+        for parts, bounds in self.search.pieces(near, asked):
+            found = (math.inf, 0)
+            for both in bounds:
+                found = min(found, self.margin(kept, low, high, *both))
+                if found[0] <= SAFE:
+                    break
+            if found[0] > SAFE:
+                return parts, *found
+            if found[1] == before[1] and 2 * found[0] - before[0] <= SAFE:
+                break  # what is lost goes down by a half at most
+            before = found
+        return None, *first
+
+    def margin(self, kept: I64, low: Array, high: Array, least: Array, short: Array) -> tuple[float, int]:
+        """The least bound of a label on a cell by affine bounds, and which label has it."""
         least = least - np.abs(short[:, len(kept) :]).sum(1)
         lines = np.zeros((len(least), len(low)))
         lines[:, kept] = short[:, : len(kept)]
         margins = least - np.abs(lines).sum(1)
-        for label in np.flatnonzero((margins <= SAFE) & (least > SAFE)) if search.model.heads == 1 else ():
+        for label in np.flatnonzero((margins <= SAFE) & (least > SAFE)) if self.search.model.heads == 1 else ():
             margins[label] = max(margins[label], self.own(low, high, least[label], lines[label]))
         worst = int(margins.argmin())
         return float(margins[worst]), worst
@@ -460,18 +493,3 @@ class At:
         steep = np.maximum(-slope, 0) @ self.steep[0] + np.maximum(slope, 0) @ self.steep[1]
         values = ends(self.search.turns[0][1] @ row, *self.tables[0])
         return float(least - (self.beyond(0, values, begin, steep) - begin) - slope @ (low + high) / 2)
-
-
-def layered_document(cases: Sequence[Case], numbers: Mapping[int, int], search: Second | None) -> dict[str, Any]:
-    """What a certificate says of decided cases of two layers: ``turn``, the directions of keys and values; ``second``,
-    those of the second layer's bases that are used; and ``cases``: ``[i, a, q, upper, width, tree, basis, second,
-    leaves]``. ``numbers``: the place of each basis of the first layer in the certificate."""
-    layered = [case for case in cases if isinstance(case, Layered)]
-    if search is None or not layered:
-        return {"second": [], "cases": []}
-    used = sorted({case.second for case in layered})
-    place = {number: at for at, number in enumerate(used)}
-    lines = [[*case.key, case.upper, case.width, case.tree, numbers[case.basis], place[case.second], case.leaves]
-             for case in layered]  # fmt: skip
-    second = [basis_document(search.frames[number]) for number in used]
-    return {"turn": turn_document(search.turns), "second": second, "cases": lines}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,14 @@ class Case:
     held: list[list[int]] = field(default_factory=list)
     own: tuple[list[int], list[int]] | None = None
     margins: Array = field(default_factory=lambda: np.zeros((0, 0)), repr=False, compare=False)
+
+
+@dataclass
+class Layered(Case):
+    """A case of two layers: also the number of the second basis and, for each cell of the first tree, its hints."""
+
+    second: int = 0
+    leaves: list[list[Any]] = field(default_factory=list)
 
 
 @dataclass
