@@ -17,8 +17,9 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, logits
+from restrict.soft.influence.ascent import Ascent
 from restrict.soft.influence.attention import attention_influence, spans_of
-from restrict.soft.influence.exchanges import Tried, of_attention, of_logits
+from restrict.soft.influence.exchanges import Tried, logits_behind, of_attention
 from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable, every_word, few, logit_influence
 from restrict.soft.influence.options import INFLUENCE
@@ -567,10 +568,32 @@ def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
     for changes in changes_of(model, n):
         found = (np.abs(words.changed(words.logits, changes, x)).max(0) for x in changes.exchanges)
         most = np.max(list(found), axis=0)
-        tried = Tried(changes, of_logits(model, rows), len(rows), np.random.default_rng(0))
-        found = evaluated(model, rows, tried.pairs()).max(0)
+        ascent = Ascent(changes, logits_behind(model, rows), len(rows), np.random.default_rng(0))
+        found = evaluated(model, rows, ascent.pairs()).max(0)
         assert (found <= most * (1 + 1e-9)).all()
         assert found.max() >= 0.99 * most.max()
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2])
+def test_changes_of_one_place_are_read_as_the_whole_words(shape: str) -> None:
+    """Every change of every word, over all words and an automaton's, where it is one of its words."""
+    rng, model = np.random.default_rng(4), load(shape.format(2))
+    rows, symbols = readout_rows(model), len(model.alphabet)
+    for changes in itertools.chain(changes_of(model, 5), changes_of(model, 5, delta=some_delta(symbols, rng))):
+        ascent = Ascent(changes, logits_behind(model, rows), len(rows), rng)
+        words = ascent.sample.random(6)
+        found, changed = ascent.behind(words)
+        assert found == pytest.approx(ascent.read(changes.start.centre + changes.read(words)))
+        for k, (j, s) in enumerate(zip(ascent.place, ascent.symbol, strict=True)):
+            other = words.copy()
+            other[:, j] = s
+            inside = ascent.sample.inside(other)
+            assert (np.isfinite(changed[:, k]).all(1) == inside).all()
+            exact = ascent.read(changes.start.centre + changes.read(other[inside]))
+            assert changed[inside, k] == pytest.approx(exact)
+        for first, second in ascent.pairs():
+            assert ascent.sample.inside(np.array([first, second])).all()
+            assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
 
 
 def test_the_search_returns_pairs_that_differ_in_one_place() -> None:

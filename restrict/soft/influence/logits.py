@@ -28,7 +28,8 @@ import numpy as np
 from restrict.base.arrays import I64
 from restrict.base.options import Fact
 from restrict.soft.bounds.parts import readout_rows
-from restrict.soft.influence.exchanges import Sample, Tried, of_logits, spread_of
+from restrict.soft.influence.ascent import Ascent
+from restrict.soft.influence.exchanges import Sample, logits_behind, spread_of
 from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, PairBound, SymbolHead, WordPair, slack_of
 from restrict.soft.influence.polygons import Flags
@@ -237,7 +238,7 @@ def logit_influence(
             bound, best = every_word(changes, rows)
             settled = max(settled, bound)
         else:
-            best = Tried(changes, of_logits(model, rows), len(rows), rng).pairs()
+            best = Ascent(changes, logits_behind(model, rows), len(rows), rng).pairs()
         tried += zip(WordTable(changes).moved(best, rows).tolist(), best, strict=True)
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     pair = pair if attained > 0 else None
