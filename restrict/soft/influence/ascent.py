@@ -142,12 +142,12 @@ class Ascent:
         )
         best = moved.argmax(1)
         kind, change = np.divmod(best, len(self.place))
-        words = []
-        for word, changed in ((np.where((kind == 2)[:, None], pairs.second, pairs.first), kind != 1),
-                              (np.where((kind == 1)[:, None], pairs.first, pairs.second), (kind == 0) | (kind == 1))):  # fmt: skip
-            made = word.copy()
-            made[k[changed], self.place[change[changed]]] = self.symbol[change[changed]]
-            words.append(made)
+        words = [
+            np.where((kind == 2)[:, None], pairs.second, pairs.first),
+            np.where((kind == 1)[:, None], pairs.first, pairs.second),
+        ]
+        for word, changed in zip(words, (kind != 1, kind <= 1), strict=True):
+            word[k[changed], self.place[change[changed]]] = self.symbol[change[changed]]
         return Climbers(words[0], words[1], pairs.measured, moved[k, best])
 
     def pairs(self) -> list[WordPair]:
