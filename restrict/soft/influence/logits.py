@@ -32,6 +32,7 @@ from restrict.soft.influence.ascent import Ascent
 from restrict.soft.influence.exchanges import Sample, logits_behind, spread_of
 from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, PairBound, SymbolHead, WordPair, slack_of
+from restrict.soft.influence.places import reaches
 from restrict.soft.influence.polygons import Flags
 from restrict.soft.influence.slopes import ROUND, SlopeForm, tail
 from restrict.soft.models.model import Floats, SoftModel
@@ -79,6 +80,26 @@ class Lines(NamedTuple):
         low, high = _range(self.rows, cell)
         return bool((low <= self.high).all() and (high >= self.low).all())
 
+    def cut(self, cell: ResultRanges) -> ResultRanges:
+        """The part of a cell, as a cell, that is within the range along each row when the rest of it is anywhere."""
+        ends = (
+            np.minimum(self.rows * cell.low, self.rows * cell.high),
+            np.maximum(self.rows * cell.low, self.rows * cell.high),
+        )
+        least, most = (end.sum(1, keepdims=True) - end for end in ends)
+        slack = (
+            1e-12
+            * (np.maximum(np.abs(ends[0]), np.abs(ends[1])).sum(1) + np.abs(self.low) + np.abs(self.high))[:, None]
+        )
+        up, down = self.high[:, None] - least + slack, self.low[:, None] - most - slack
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down = up / self.rows, down / self.rows
+        used = self.rows != 0
+        up, down = np.where(self.rows < 0, down, up), np.where(self.rows < 0, up, down)
+        high = np.minimum(cell.high, np.where(used, up, np.inf).min(0, initial=np.inf))
+        low = np.maximum(cell.low, np.where(used, down, -np.inf).max(0, initial=-np.inf))
+        return ResultRanges(np.minimum(low, high), np.maximum(low, high))
+
 
 class Space:
     """The results of one symbol at the output: coordinates, their polygons, and which exchange undoes which."""
@@ -97,19 +118,24 @@ class Space:
         self.planes = {
             m: [changes.plane(head, self.basis[m]) for head in changes.heads] for m in order[: INFLUENCE.active]
         }
-        self.lines = self._lines(order[: INFLUENCE.paired], width)
+        self.lines = self._lines(order, width)
 
     def _lines(self, wide: list[int], width: Floats) -> Lines:
-        turns = np.pi * (np.arange(INFLUENCE.fan) + 0.5) / INFLUENCE.fan
-        axes, size = np.eye(len(width)), 1 / np.where(width > 0, width, 1.0)
-        fans = [
-            np.outer(np.cos(turns), size[i] * axes[i]) + np.outer(np.sin(turns), size[j] * axes[j])
-            for i, j in itertools.combinations(wide, 2)
-        ]
-        rows: Floats = np.concatenate([axes[:0], *fans])
-        found = [self.changes.along(row @ self.basis)[1] for row in rows]
-        low, high = (np.array([sum(r[side] for r in ranges) for ranges in found]) for side in (0, 1))
+        axes, size, every = np.eye(len(width)), 1 / np.where(width > 0, width, 1.0), self.changes.words.every
+        fans = [axes[:0]]
+        near = list(itertools.combinations(wide[: INFLUENCE.paired], 2))
+        far = [(wide[0], j) for j in wide[INFLUENCE.paired :] if every]
+        for i, j in near + far:
+            count = INFLUENCE.first_fan if every and i == wide[0] else INFLUENCE.fan
+            turns = np.pi * (np.arange(count) + 0.5) / count
+            fans.append(np.outer(np.cos(turns), size[i] * axes[i]) + np.outer(np.sin(turns), size[j] * axes[j]))
+        rows: Floats = np.concatenate(fans)
         along = rows @ self.basis
+        if every:
+            low, high = reaches(self.changes, along)
+        else:
+            found = [self.changes.along(row)[1] for row in along]
+            low, high = (np.array([sum(r[side] for r in ranges) for ranges in found]) for side in (0, 1))
         at, slack = along @ self.centre, 1e-12 * (1 + np.abs(rows).sum(1) + np.abs(along) @ np.abs(self.centre))
         return Lines(rows, low - at - slack, high - at + slack)
 
@@ -132,9 +158,9 @@ class Space:
         there is no such pair."""
         if not (self.lines.meets(pair.first) and self.lines.meets(pair.second)):
             return None
+        first, second = (self.lines.cut(cell) for cell in (pair.first, pair.second))
         if m not in self.planes:
-            return pair
-        first, second = (ResultRanges(cell.low.copy(), cell.high.copy()) for cell in (pair.first, pair.second))
+            return pair._replace(first=first, second=second)
         a, b = ((float(cell.low[m]), float(cell.high[m])) for cell in (first, second))
         moved = np.minimum(self.moved(m, pair.near, a), self.moved(m, self.undone[pair.near], b))
         moved = np.minimum(moved, self.entries[pair.near, m]) * (1 + 1e-9)
@@ -171,7 +197,7 @@ class Logit:
         centre = self.start.centre + space.centre + middle @ space.basis
         reach = np.abs(middle) @ np.abs(space.basis) + radius.sum(-1, keepdims=True)
         size = np.abs(centre) + np.abs(space.centre) + reach
-        wide = np.flatnonzero((radius > INFLUENCE.thin * radius.max()).reshape(-1, radius.shape[-1]).any(0))
+        wide = self.wide(low, high)
         thin = np.delete(radius, wide, -1) @ np.abs(np.delete(space.basis, wide, 0))
         return SlopeForm(centre, space.basis[wide].T * radius[..., None, wide], self.start.box + thin).rounded(size)
 
@@ -183,12 +209,37 @@ class Logit:
         lost = ~(np.isfinite(low) & np.isfinite(high))
         return np.where(lost, -np.inf, low), np.where(lost, np.inf, high)
 
-    def slopes(self, cell: ResultRanges) -> tuple[Floats, Floats]:
-        """The gradient on a cell, and how far it is off in every coordinate."""
-        basis = self.space.basis
-        found = tail(self.layer, self.final, self.streams(*cell)).gradient(self.row)
-        off = np.abs(basis @ found.g).sum(1) + np.abs(basis) @ found.r
-        return found.c, off + ROUND * (np.abs(basis) @ found.size)
+    def slopes(self, pair: Both) -> tuple[Floats, Floats, Floats]:
+        """The mean gradient on the way from the first word's result to the second's, how far it is off in every
+        coordinate, and what each coordinate's width has of that."""
+        basis, (first, second) = self.space.basis, pair[:2]
+        hull, widths = first.hull(second), np.maximum(first.high - first.low, second.high - second.low)
+        far = (hull.high - hull.low - widths) / np.maximum(widths, 1e-12 * (1 + widths.max()))
+        parts = int(np.clip(np.ceil(far[:6].max()), 1, INFLUENCE.ways))
+        ends = np.linspace(0.0, 1.0, parts + 1)[:, None]
+        lows, highs = (one + ends * (other - one) for one, other in zip(first, second, strict=True))
+        low, high = np.minimum(lows[:-1], lows[1:]), np.maximum(highs[:-1], highs[1:])
+        low, high = low - 1e-14 * (1 + np.abs(low)), high + 1e-14 * (1 + np.abs(high))
+        wide = self.wide(low, high)
+        found = tail(self.layer, self.final, self.streams(low, high)).gradient(self.row)
+        # To the first order the mean on a part of the way is the gradient at the middle of that part.
+        count, radius = len(wide), (high - low)[:, wide] / 2
+        middle = ((lows[:-1] + lows[1:]) / 2)[:, wide], ((highs[:-1] + highs[1:]) / 2)[:, wide]
+        shift = ((middle[0] + middle[1]) - (low + high)[:, wide]) / 2 / radius
+        share = (middle[1] - middle[0]) / 2 / radius + 1e-12
+        along = basis @ found.g
+        g = found.c + (found.g[..., :count] * shift[:, None]).sum(-1)
+        own = np.abs(along[..., :count]) * share[:, None]
+        off = own.sum(-1) + np.abs(along[..., count:]).sum(-1) + found.r @ np.abs(basis).T
+        sees = np.zeros((len(basis), len(basis)))
+        sees[:, wide] = own.mean(0)
+        return g.mean(0), off.mean(0) + 4 * ROUND * (found.size.mean(0) @ np.abs(basis).T), sees
+
+    def wide(self, low: Floats, high: Floats) -> I64:
+        """The coordinates that have a generator."""
+        radius = (high - low) / 2
+        found: I64 = np.flatnonzero((radius > INFLUENCE.thin * radius.max()).reshape(-1, radius.shape[-1]).any(0))
+        return found
 
     def bound(self, pair: Both, attained: float) -> float:
         """The greatest change between two words of a pair, or at most ``attained``."""
@@ -196,7 +247,7 @@ class Logit:
         ranges = float((high - low[::-1]).max()) * (1 + 1e-12)
         if ranges <= attained:
             return attained
-        g, rho = self.slopes(pair.first.hull(pair.second))
+        g, rho, sees = self.slopes(pair)
         if not (np.isfinite(g).all() and np.isfinite(rho).all()):
             return ranges
         space, moves = self.space, np.minimum(self.space.entries[pair.near], pair.moves)
@@ -212,10 +263,13 @@ class Logit:
         return max(attained, min(ranges, float(found.max())))
 
     def halves(self, pair: Both) -> list[Both]:
-        """Both halves of the wider cell, where they hold a pair."""
-        widths = [cell.high - cell.low for cell in (pair.first, pair.second)]
-        side = int(widths[1].max() > widths[0].max())
-        m = int(widths[side].argmax())
+        """Both halves of one cell, along the coordinate on which the gradient depends most, where they hold a pair."""
+        widths = np.stack([cell.high - cell.low for cell in (pair.first, pair.second)])
+        _, _, sees = self.slopes(pair)
+        weight = pair.moves @ sees * widths / np.maximum(widths.max(0), 1e-300)
+        if not (np.isfinite(weight).all() and weight.max() > 0):
+            weight = widths
+        side, m = divmod(int(weight.argmax()), widths.shape[1])
         halves = (pair.first, pair.second)[side].halves(m)
         made = [pair._replace(second=half) if side else pair._replace(first=half) for half in halves]
         return [narrow for half in made if (narrow := self.space.narrowed(half, m)) is not None]
