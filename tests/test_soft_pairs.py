@@ -23,8 +23,9 @@ from restrict.soft.influence.exchanges import Tried, logits_behind, of_attention
 from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable, every_word, few, logit_influence
 from restrict.soft.influence.options import INFLUENCE
-from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of
+from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of, slack_of
 from restrict.soft.influence.polygons import UNITS, edges
+from restrict.soft.influence.reaches import reaches
 from restrict.soft.influence.slopes import (
     BENT,
     CURVED,
@@ -500,6 +501,48 @@ def test_cells_cover_what_attention_can_return() -> None:
         assert (at <= space.whole.high + 1e-9).all()
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
+def test_ranges_along_rows_are_those_of_all_words(shape: str, seed: int) -> None:
+    """Not less, and with one head no more than rounding above them."""
+    rng, model, n = np.random.default_rng(seed), load(shape.format(seed)), 5
+    words = Words(model, n)
+    for changes in changes_of(model, n):
+        rows = rng.normal(size=(9, model.width)) * 10.0 ** rng.uniform(-3, 3, (9, 1))
+        found, (low, high) = words.added[words.of(changes)] @ rows.T, reaches(changes, rows)
+        size = np.abs(found).max(0)
+        assert (low <= found.min(0) + 1e-12 * size).all()
+        assert (found.max(0) <= high + 1e-12 * size).all()
+        if len(changes.heads) == 1:
+            slack = 1e-9 * size + 2 * np.abs(rows) @ slack_of(changes.heads[0])
+            assert (found.min(0) - low <= slack).all()
+            assert (high - found.max(0) <= slack).all()
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, None])
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
+def test_cut_cells_hold_what_the_cells_hold(shape: str | None, seed: int) -> None:
+    """Boxes around random results lose none of the words' results, and some are cut."""
+    rng, n, cut = np.random.default_rng(seed), 6, 0
+    model = load(shape.format(seed)) if shape else opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
+    for delta in (None, some_delta(len(model.alphabet), rng)):
+        words = Words(model, n, delta)
+        for changes in changes_of(model, n, delta=delta):
+            space = Space(changes)
+            at = (words.added[words.of(changes)] - space.centre) @ space.basis.T
+            width = space.whole.high - space.whole.low
+            for _ in range(20):
+                middle = at[rng.integers(len(at))]
+                ends = middle - width * rng.random(len(width)), middle + width * rng.random(len(width)) * 0.3
+                cell = ResultRanges(np.maximum(ends[0], space.whole.low), np.minimum(ends[1], space.whole.high))
+                smaller = space.lines.cut(cell)
+                kept = (at >= cell.low).all(1) & (at <= cell.high).all(1)
+                assert (at[kept] >= smaller.low - 1e-12).all()
+                assert (at[kept] <= smaller.high + 1e-12).all()
+                cut += int((smaller.high - smaller.low < 0.99 * (cell.high - cell.low)).any())
+    assert cut > 10
+
+
 def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator, tried: int, halved: int) -> int:
     """Halve random pairs of cells: every exchange of some words stays in a pair that is left, within its bound.
 
@@ -515,13 +558,20 @@ def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Gen
                 r = int(rng.integers(len(rows)))
                 logit, pair = Logit(space, rows[r]), space.start()
                 for _ in range(halved):
-                    halves = [h for h in logit.halves(pair) if which in h.near]
+                    halves = [h for h in logit.halves(pair, logit.judged(pair, 0.0)[1]) if which in h.near]
                     held = [h for h in halves if inside(h.first, at[first]) and inside(h.second, at[second])]
                     assert held
                     pair = held[0]
                     assert (np.abs(at[first] - at[second]) <= pair.moves + 1e-9).all()
                     apart = abs(words.logits[first, r] - words.logits[second, r])
-                    assert apart <= logit.bound(pair, 0.0) + 1e-9
+                    assert apart <= logit.judged(pair, 0.0)[0] + 1e-9
+                    # The change is the mean gradient of the way times the way.
+                    g, rho, _ = logit.slopes(pair)
+                    way, moved = (
+                        words.added[second] - words.added[first],
+                        words.logits[second, r] - words.logits[first, r],
+                    )
+                    assert abs(moved - g @ way) <= rho @ np.abs(space.basis @ way) + 1e-9
                 count += 1
     return count
 
@@ -545,8 +595,9 @@ def test_a_range_that_is_no_number_is_none() -> None:
         space = Space(changes)
         logit, whole = Logit(space, np.full(model.width, np.inf)), space.start()
         with np.errstate(invalid="ignore"):
-            assert logit.bound(whole, 0.0) == math.inf
-            assert len(logit.halves(whole)) == 2
+            bound, shares = logit.judged(whole, 0.0)
+            assert bound == math.inf
+            assert len(logit.halves(whole, shares)) == 2
 
 
 @pytest.mark.parametrize("shape", heavy_after([SHAPES[2], None, SHAPES[3], *SHAPES[:2]], 2))

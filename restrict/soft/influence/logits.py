@@ -32,8 +32,8 @@ from restrict.soft.influence.ascent import Ascent
 from restrict.soft.influence.exchanges import Sample, logits_behind, spread_of
 from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, PairBound, SymbolHead, WordPair, slack_of
-from restrict.soft.influence.places import reaches
 from restrict.soft.influence.polygons import Flags
+from restrict.soft.influence.reaches import reaches
 from restrict.soft.influence.slopes import ROUND, SlopeForm, tail
 from restrict.soft.models.model import Floats, SoftModel
 
@@ -221,7 +221,8 @@ class Logit:
         low, high = np.minimum(lows[:-1], lows[1:]), np.maximum(highs[:-1], highs[1:])
         low, high = low - 1e-14 * (1 + np.abs(low)), high + 1e-14 * (1 + np.abs(high))
         wide = self.wide(low, high)
-        found = tail(self.layer, self.final, self.streams(low, high)).gradient(self.row)
+        behind = tail(self.layer, self.final, self.streams(low, high))
+        found = behind.gradient(self.row)
         # To the first order the mean on a part of the way is the gradient at the middle of that part.
         count, radius = len(wide), (high - low)[:, wide] / 2
         middle = ((lows[:-1] + lows[1:]) / 2)[:, wide], ((highs[:-1] + highs[1:]) / 2)[:, wide]
@@ -233,6 +234,10 @@ class Logit:
         off = own.sum(-1) + np.abs(along[..., count:]).sum(-1) + found.r @ np.abs(basis).T
         sees = np.zeros((len(basis), len(basis)))
         sees[:, wide] = own.mean(0)
+        lengths = np.linalg.norm(behind.last.g[..., :count], axis=1).mean(0)
+        rest = off.mean(0) - own.sum(-1).mean(0)
+        if np.isfinite(rest).all() and lengths.sum() > 0:
+            sees[:, wide] += 2 * rest[:, None] * lengths / lengths.sum()
         return g.mean(0), off.mean(0) + 4 * ROUND * (found.size.mean(0) @ np.abs(basis).T), sees
 
     def wide(self, low: Floats, high: Floats) -> I64:
@@ -241,15 +246,19 @@ class Logit:
         found: I64 = np.flatnonzero((radius > INFLUENCE.thin * radius.max()).reshape(-1, radius.shape[-1]).any(0))
         return found
 
-    def bound(self, pair: Both, attained: float) -> float:
-        """The greatest change between two words of a pair, or at most ``attained``."""
+    def judged(self, pair: Both, attained: float) -> tuple[float, Floats]:
+        """The greatest change between two words of a pair, or at most ``attained``; what each coordinate has of it."""
         low, high = self.ranges(pair)
         ranges = float((high - low[::-1]).max()) * (1 + 1e-12)
         if ranges <= attained:
-            return attained
+            return attained, np.zeros_like(pair.moves)
         g, rho, sees = self.slopes(pair)
         if not (np.isfinite(g).all() and np.isfinite(rho).all()):
-            return ranges
+            return ranges, np.zeros_like(pair.moves)
+        return min(ranges, self._moved(pair, g, rho, attained)), pair.moves @ sees
+
+    def _moved(self, pair: Both, g: Floats, rho: Floats, attained: float) -> float:
+        """The greatest change along a gradient that is off by ``rho`` in every coordinate, or at most ``attained``."""
         space, moves = self.space, np.minimum(self.space.entries[pair.near], pair.moves)
         quick = moves @ (np.abs(space.basis @ g) + rho) * (1 + 1e-9)
         some = quick > attained
@@ -260,13 +269,13 @@ class Logit:
         half = float(off[1] - off[0]) / 2 + 1e-12 * (float(np.abs(g).sum()) * float(np.abs(space.centre).max() + 1))
         change, _ = space.changes.along(g, near, (float(at - half), float(at + half)))
         found = np.minimum(change[near] + moves[some] @ rho * (1 + 1e-9), quick[some])
-        return max(attained, min(ranges, float(found.max())))
+        return max(attained, float(found.max()))
 
-    def halves(self, pair: Both) -> list[Both]:
-        """Both halves of one cell, along the coordinate on which the gradient depends most, where they hold a pair."""
+    def halves(self, pair: Both, shares: Floats) -> list[Both]:
+        """Both halves of one cell, where they hold a pair: along the coordinate that has the greatest share of the
+        bound, and else the widest."""
         widths = np.stack([cell.high - cell.low for cell in (pair.first, pair.second)])
-        _, _, sees = self.slopes(pair)
-        weight = pair.moves @ sees * widths / np.maximum(widths.max(0), 1e-300)
+        weight = shares * widths / np.maximum(widths.max(0), 1e-300)
         if not (np.isfinite(weight).all() and weight.max() > 0):
             weight = widths
         side, m = divmod(int(weight.argmax()), widths.shape[1])
@@ -296,15 +305,19 @@ def logit_influence(
         tried += zip(WordTable(changes).moved(best, rows).tolist(), best, strict=True)
     attained, pair = max(tried, key=lambda one: one[0], default=(0.0, None))
     pair = pair if attained > 0 else None
-    count, heap = itertools.count(), list[tuple[float, int, Logit, Both]]()
+    count, heap = itertools.count(), list[tuple[float, int, Logit, Both, Floats]]()
+
+    def keep(logit: Logit, pair: Both) -> None:
+        found, shares = logit.judged(pair, attained)
+        heapq.heappush(heap, (-found, next(count), logit, pair, shares))
+
     for space, row in itertools.product(map(Space, many), rows):
-        logit, whole = Logit(space, row), space.start()
-        heapq.heappush(heap, (-logit.bound(whole, attained), next(count), logit, whole))
+        keep(Logit(space, row), space.start())
     most = 2 * (INFLUENCE.cells if cells is None else cells) * len(heap)
     while heap and -heap[0][0] > INFLUENCE.near_logit * attained and next(count) < most and time.monotonic() < until:
-        _, _, logit, worst = heapq.heappop(heap)
-        for half in logit.halves(worst):
-            heapq.heappush(heap, (-logit.bound(half, attained), next(count), logit, half))
+        _, _, logit, worst, shares = heapq.heappop(heap)
+        for half in logit.halves(worst, shares):
+            keep(logit, half)
     return PairBound(max(attained, settled, -heap[0][0] if heap else 0.0), attained, pair, next(count))
 
 

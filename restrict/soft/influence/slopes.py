@@ -206,6 +206,7 @@ def normed(norm: LayerNorm, x: SlopeForm) -> Normed:
     u = centred(x)
     d = u.c.shape[-1]
     scale = root_of(norm, u)
+    scale = parted(scale) if u.g.shape[-1] else scale
     shape = _at_most(multiplied(u, scale), math.sqrt(d) * (1 + 1e-9))
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
