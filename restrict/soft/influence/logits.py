@@ -20,10 +20,12 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from restrict.base.arrays import I64
 from restrict.base.options import Fact
@@ -37,6 +39,8 @@ from restrict.soft.influence.reaches import reaches
 from restrict.soft.influence.slopes import ROUND, SlopeForm, tail
 from restrict.soft.models.model import Floats, SoftModel
 
+Columns = npt.NDArray[np.int16]
+"""Words as columns, of which there may be a million."""
 ALIKE: Fact[float] = 1e-12
 """How far weights (as a share of them) and values may be apart to be called the same."""
 
@@ -285,13 +289,14 @@ class Logit:
 
 
 def logit_influence(
-    model: SoftModel, found: list[Changes], *, cells: int | None = None, seconds: float = 60.0
-) -> PairBound:
+    model: SoftModel, found: list[Changes], *, cells: int | None = None, seconds: float = 60.0,
+    clock: Callable[[], float] = time.monotonic,
+) -> PairBound:  # fmt: skip
     """How far one exchanged symbol moves any logit (any difference of two, for softmax) of a one-layer model: the
     certified bound, what was attained, and the number of pairs. ``found``: of :func:`.pairs.changes_of`. At most
-    ``cells`` pairs are halved for each symbol and logit, and none after ``seconds``. Words that are few are all tried,
-    whatever the limits."""
-    until, rows, rng = time.monotonic() + seconds, readout_rows(model), np.random.default_rng(0)
+    ``cells`` pairs are halved for each symbol and logit, and none after ``seconds`` of it by ``clock``. Words that are
+    few are all tried, whatever the limits."""
+    rows, rng = readout_rows(model), np.random.default_rng(0)
     if not len(rows):  # one label: no difference of two
         return PairBound(0.0, 0.0, None, 0)
     settled, tried = 0.0, list[tuple[float, WordPair | None]]()
@@ -313,8 +318,9 @@ def logit_influence(
 
     for space, row in itertools.product(map(Space, many), rows):
         keep(Logit(space, row), space.start())
+    until = clock() + seconds
     most = 2 * (INFLUENCE.cells if cells is None else cells) * len(heap)
-    while heap and -heap[0][0] > INFLUENCE.near_logit * attained and next(count) < most and time.monotonic() < until:
+    while heap and -heap[0][0] > INFLUENCE.near_logit * attained and next(count) < most and clock() < until:
         _, _, logit, worst, shares = heapq.heappop(heap)
         for half in logit.halves(worst, shares):
             keep(logit, half)
@@ -341,17 +347,30 @@ class WordTable:
     @property
     def words(self) -> I64:
         """The words, as columns: shape (count, n)."""
-        words: I64 = np.zeros((self.count, self.changes.words.n), dtype=np.int64)
+        return self.of(np.arange(self.count))
+
+    @cached_property
+    def _rests(self) -> Columns:
+        """The ways to fill all free places but one, in order of the symbols."""
+        places = len(self.free) - 1
+        rests = itertools.combinations_with_replacement(range(self.symbols), places)
+        flat = np.fromiter(
+            itertools.chain.from_iterable(rests), dtype=np.int16, count=self.count // self.symbols * places
+        )
+        return flat.reshape(-1, places)
+
+    def of(self, numbers: I64) -> I64:
+        """The words of these numbers, as columns: shape (numbers, n)."""
+        words: I64 = np.zeros((len(numbers), self.changes.words.n), dtype=np.int64)
         for j, symbol in self.sample.fixed.items():
             words[:, j] = symbol
         if not self.alike:
-            words[:, self.free] = np.indices([self.symbols] * len(self.free)).reshape(len(self.free), self.count).T
+            for j in reversed(self.free):
+                numbers, words[:, j] = np.divmod(numbers, self.symbols)
             return words
         place = self.changes.exchanges[0][0]
-        rests = itertools.combinations_with_replacement(range(self.symbols), len(self.free) - 1)
-        filled = np.array(list(rests), dtype=np.int64).reshape(self.count // self.symbols, len(self.free) - 1)
-        words[:, [j for j in self.free if j != place]] = np.repeat(filled, self.symbols, axis=0)
-        words[:, place] = np.tile(np.arange(self.symbols), len(filled))
+        rest, words[:, place] = np.divmod(numbers, self.symbols)
+        words[:, [j for j in self.free if j != place]] = self._rests[rest]
         return words
 
     def groups(self) -> Iterator[I64]:
@@ -399,13 +418,14 @@ def every_word(changes: Changes, rows: Floats) -> tuple[float, list[WordPair]]:
     """Not less than the greatest change of any row's value by an exchange, and a pair of words for each row. Cost: the
     words of :class:`WordTable`, forwards once each."""
     table = WordTable(changes)
-    words = table.words
-    inside = np.flatnonzero(table.sample.inside(words))
-    low, high = np.full((len(words), len(rows)), np.inf), np.full((len(words), len(rows)), -np.inf)
-    for some in np.array_split(inside, -(-len(inside) // INFLUENCE.batch) or 1):
-        low[some], high[some] = table.logits(words[some], rows)
-    there: Flags = np.zeros(len(words), dtype=bool)
-    there[inside] = True
+    low, high = np.full((table.count, len(rows)), np.inf), np.full((table.count, len(rows)), -np.inf)
+    there: Flags = np.zeros(table.count, dtype=bool)
+    for some in np.array_split(np.arange(table.count), -(-table.count // INFLUENCE.batch)):
+        words = table.of(some)
+        kept = table.sample.inside(words)
+        if kept.any():
+            low[some[kept]], high[some[kept]] = table.logits(words[kept], rows)
+            there[some] = kept
     bound, best = 0.0, [(0.0, [0, 0])] * len(rows)
     for group in table.groups():
         group = group[there[group].sum(1) > 1]
@@ -416,5 +436,5 @@ def every_word(changes: Changes, rows: Floats) -> tuple[float, list[WordPair]]:
             bound = max(bound, float(gap[k]))
             if gap[k] > best[r][0]:
                 best[r] = float(gap[k]), [int(group[k, least[k].argmin()]), int(group[k, most[k].argmax()])]
-    pairs = [(words[one].tolist(), words[other].tolist()) for _, (one, other) in best if one != other]
-    return bound * (1 + ROUND), pairs
+    pairs = [table.of(np.array(pair)).tolist() for _, pair in best if pair[0] != pair[1]]
+    return bound * (1 + ROUND), [(one, other) for one, other in pairs]
