@@ -25,7 +25,7 @@ from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable
 from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of, slack_of
 from restrict.soft.influence.polygons import UNITS, edges
-from restrict.soft.influence.reaches import reaches
+from restrict.soft.influence.reaches import Images, reaches
 from restrict.soft.influence.slopes import (
     BENT,
     CURVED,
@@ -541,6 +541,37 @@ def test_cut_cells_hold_what_the_cells_hold(shape: str | None, seed: int) -> Non
                 assert (at[kept] <= smaller.high + 1e-12).all()
                 cut += int((smaller.high - smaller.low < 0.99 * (cell.high - cell.low)).any())
     assert cut > 10
+
+
+@pytest.mark.parametrize("shape", [SHAPES[0], *SHAPES[2:], None])
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
+def test_exchanges_take_words_of_a_box_into_its_image(shape: str | None, seed: int) -> None:
+    """Of one head, over all words and an automaton's; the weights of the box's words add up to what is said."""
+    rng, n, count = np.random.default_rng(seed), 5, 0
+    model = load(shape.format(seed)) if shape else opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
+    for delta in (None, some_delta(len(model.alphabet), rng)):
+        words = Words(model, n, delta)
+        for changes in changes_of(model, n, delta=delta):
+            space = Space(changes)
+            images, width = Images(changes, space.basis, space.centre), space.whole.high - space.whole.low
+            at = (words.added - space.centre) @ space.basis.T
+            columns = [[0 if j in words.pinned else s for j, s in enumerate(w)] for w in words.words.tolist()]
+            (head,) = changes.heads
+            for which in rng.choice(len(changes.exchanges), 8):
+                found = words.pairs(changes, changes.exchanges[which])
+                middle = at[found[rng.integers(len(found))][0]]
+                low, high = (middle + side * width * rng.random(len(width)) * 0.5 for side in (-1, 1))
+                near, along = np.array([which]), [0, 1]
+                (least,), (most,) = images.after(low, high, near, along)
+                ends = images.weights(low, high, along)
+                for first, second in found:
+                    if (at[first] >= low).all() and (at[first] <= high).all():
+                        total = math.fsum(head.e[j, s] for j, s in enumerate(columns[first]))
+                        assert ends[0] <= total <= ends[1]
+                        assert (at[second] >= least - 1e-12).all()
+                        assert (at[second] <= most + 1e-12).all()
+                        count += 1
+    assert count >= 16
 
 
 def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator, tried: int, halved: int) -> int:

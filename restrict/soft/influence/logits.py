@@ -35,7 +35,7 @@ from restrict.soft.influence.exchanges import Sample, logits_behind, spread_of
 from restrict.soft.influence.options import INFLUENCE
 from restrict.soft.influence.pairs import Changes, PairBound, SymbolHead, WordPair, slack_of
 from restrict.soft.influence.polygons import Flags
-from restrict.soft.influence.reaches import reaches
+from restrict.soft.influence.reaches import Images, reaches
 from restrict.soft.influence.slopes import ROUND, SlopeForm, tail
 from restrict.soft.models.model import Floats, SoftModel
 
@@ -123,6 +123,8 @@ class Space:
             m: [changes.plane(head, self.basis[m]) for head in changes.heads] for m in order[: INFLUENCE.active]
         }
         self.lines = self._lines(order, width)
+        self.images = Images(changes, self.basis, self.centre) if len(changes.heads) == 1 else None
+        self.told = order[:3]
 
     def _lines(self, wide: list[int], width: Floats) -> Lines:
         axes, size, every = np.eye(len(width)), 1 / np.where(width > 0, width, 1.0), self.changes.words.every
@@ -164,7 +166,7 @@ class Space:
             return None
         first, second = (self.lines.cut(cell) for cell in (pair.first, pair.second))
         if m not in self.planes:
-            return pair._replace(first=first, second=second)
+            return self._met(pair._replace(first=first, second=second))
         a, b = ((float(cell.low[m]), float(cell.high[m])) for cell in (first, second))
         moved = np.minimum(self.moved(m, pair.near, a), self.moved(m, self.undone[pair.near], b))
         moved = np.minimum(moved, self.entries[pair.near, m]) * (1 + 1e-9)
@@ -176,7 +178,26 @@ class Space:
         moves[m] = min(moves[m], moved[kept].max())
         first.low[m], first.high[m] = max(a[0], b[0] - moves[m]), min(a[1], b[1] + moves[m])
         second.low[m], second.high[m] = max(b[0], a[0] - moves[m]), min(b[1], a[1] + moves[m])
-        return Both(first, second, near, moves)
+        return self._met(Both(first, second, near, moves))
+
+    def _met(self, pair: Both) -> Both | None:
+        """A pair in which each cell is within what the exchanges make of the other one (one head)."""
+        if self.images is None:
+            return pair
+        first, second, near, _ = pair
+        ahead = self.images.after(first.low, first.high, near, self.told)
+        back = self.images.after(second.low, second.high, self.undone[near], self.told)
+        kept = (
+            (ahead[0] <= second.high) & (ahead[1] >= second.low) & (back[0] <= first.high) & (back[1] >= first.low)
+        ).all(1)
+        if not kept.any():
+            return None
+        first, second = (
+            ResultRanges(np.maximum(cell.low, low[kept].min(0)), np.minimum(cell.high, high[kept].max(0)))
+            for cell, (low, high) in ((first, back), (second, ahead))
+        )
+        near = near[kept]
+        return Both(first, second, near, np.minimum(pair.moves, self.entries[near].max(0)))
 
 
 def _range(rows: Floats, cell: ResultRanges) -> tuple[Floats, Floats]:
@@ -354,10 +375,8 @@ class WordTable:
         """The ways to fill all free places but one, in order of the symbols."""
         places = len(self.free) - 1
         rests = itertools.combinations_with_replacement(range(self.symbols), places)
-        flat = np.fromiter(
-            itertools.chain.from_iterable(rests), dtype=np.int16, count=self.count // self.symbols * places
-        )
-        return flat.reshape(-1, places)
+        flat = np.fromiter(itertools.chain.from_iterable(rests), dtype=np.int16)
+        return flat.reshape(self.count // self.symbols, places)
 
     def of(self, numbers: I64) -> I64:
         """The words of these numbers, as columns: shape (numbers, n)."""
