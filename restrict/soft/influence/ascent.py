@@ -29,7 +29,7 @@ class Climbers(NamedTuple):
 
     def chosen(self, which: I64) -> "Climbers":
         """Some of them."""
-        return Climbers(*(part[which] for part in self))
+        return Climbers(self.first[which], self.second[which], self.measured[which], self.moved[which])
 
     def best(self, count: int) -> "Climbers":
         """Of each measured number the ``count`` pairs that move it most, the best first."""
