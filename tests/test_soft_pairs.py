@@ -295,6 +295,22 @@ def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -
             assert most <= logit_influence(model, changes, cells=8 if seed else 2, seconds=math.inf).bound
 
 
+def test_more_words_are_tried_where_the_time_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight times as many; without a limit of time the answer is the same on every machine, so then they are not."""
+    monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.table_words", 4)
+    model, n = load(SHAPES[1].format(0)), 6
+    changes, words = changes_of(model, n), Words(model, n)
+    most = words.largest(words.logits, changes)
+    assert all(WordTable(one).count == 32 for one in changes)
+    exact = logit_influence(model, changes, cells=1)
+    assert exact.cells == 0
+    assert exact.bound == pytest.approx(most, rel=1e-6)
+    for seconds in (math.inf, 1e-6):
+        halved = logit_influence(model, changes, cells=1, seconds=seconds)
+        assert halved.cells > 0
+        assert halved.bound >= most
+
+
 @pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
 def test_without_positions_words_are_tried_up_to_order(name: str) -> None:
     """The same as of all words; and a length at which these are too many."""

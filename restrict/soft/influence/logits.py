@@ -316,14 +316,17 @@ def logit_influence(
     """How far one exchanged symbol moves any logit (any difference of two, for softmax) of a one-layer model: the
     certified bound, what was attained, and the number of pairs. ``found``: of :func:`.pairs.changes_of`. At most
     ``cells`` pairs are halved for each symbol and logit, and none after ``seconds`` of it by ``clock``. Words that are
-    few are all tried, whatever the limits."""
+    few are all tried, whatever the limits, and eight times as many where ``seconds`` will do."""
     rows, rng = readout_rows(model), np.random.default_rng(0)
     if not len(rows):  # one label: no difference of two
         return PairBound(0.0, 0.0, None, 0)
     settled, tried = 0.0, list[tuple[float, WordPair | None]]()
-    many = [changes for changes in found if not few(changes)]
+    most = INFLUENCE.table_words
+    if seconds < math.inf and sum(WordTable(one).count for one in found) <= seconds * INFLUENCE.table_speed:
+        most *= INFLUENCE.table_more
+    many = [changes for changes in found if not few(changes, most)]
     for changes in found:
-        if few(changes):
+        if few(changes, most):
             bound, best = every_word(changes, rows)
             settled = max(settled, bound)
         else:
@@ -427,10 +430,10 @@ def _alike(head: SymbolHead, free: list[int]) -> bool:
     return bool((np.abs(e - e[0]) <= ALIKE * e[0]).all() and (np.abs(v - v[0]) <= ALIKE).all())
 
 
-def few(changes: Changes) -> bool:
-    """Whether the words, or their symbols without order, can all be tried."""
-    table = WordTable(changes)
-    return table.count <= INFLUENCE.table_words and all(t in table.free for t, *_ in changes.exchanges)
+def few(changes: Changes, most: int | None = None) -> bool:
+    """Whether the words, or their symbols without order, can all be tried: at most so many."""
+    table, most = WordTable(changes), INFLUENCE.table_words if most is None else most
+    return table.count <= most and all(t in table.free for t, *_ in changes.exchanges)
 
 
 def every_word(changes: Changes, rows: Floats) -> tuple[float, list[WordPair]]:
