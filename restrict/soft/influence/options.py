@@ -33,7 +33,7 @@ class InfluenceOptions:
     products: int = option(128, 1, HUGE, "generators, the largest ones, whose products are told apart", 1)
     table_words: int = option(1 << 20, 0, HUGE, "words of one symbol at the output whose logits are computed", 0)
     table_more: int = option(8, 1, HUGE, "so many times more where the time will do", 1)
-    table_speed: float = option(250_000, 0, HUGE, "words a second that this counts on", 0)
+    table_speed: float = option(100_000, 0, HUGE, "words a second that this counts on", 0)
     batch: int = option(1 << 11, 1, HUGE, "and at a time")
     even: int = option(48, 4, HUGE, "directions of a polygon, all around")
     finer: int = option(8, 0, HUGE, "halvings of the angle on both sides of that of the least y", 0)
