@@ -17,13 +17,15 @@ from restrict.base.errors import ResourceLimit, UsageError
 from restrict.soft.bounds.parts import prepare, readout_rows
 from restrict.soft.importers.opened import opened
 from restrict.soft.influence import attention, logits
+from restrict.soft.influence.ascent import Ascent
 from restrict.soft.influence.attention import attention_influence, spans_of
-from restrict.soft.influence.exchanges import Tried, of_attention, of_logits
+from restrict.soft.influence.exchanges import Tried, logits_behind, of_attention
 from restrict.soft.influence.influence import influence
 from restrict.soft.influence.logits import Logit, ResultRanges, Space, WordTable, every_word, few, logit_influence
 from restrict.soft.influence.options import INFLUENCE
-from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of
+from restrict.soft.influence.pairs import FAR, Changes, changes_of, runs_of, slack_of
 from restrict.soft.influence.polygons import UNITS, edges
+from restrict.soft.influence.reaches import Images, reaches
 from restrict.soft.influence.slopes import (
     BENT,
     CURVED,
@@ -293,6 +295,22 @@ def test_every_word_gives_the_largest_change_of_a_logit(shape: str, seed: int) -
             assert most <= logit_influence(model, changes, cells=8 if seed else 2, seconds=math.inf).bound
 
 
+def test_more_words_are_tried_where_the_time_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight times as many; without a limit of time the answer is the same on every machine, so then they are not."""
+    monkeypatch.setattr("restrict.soft.influence.options.INFLUENCE.table_words", 4)
+    model, n = load(SHAPES[1].format(0)), 6
+    changes, words = changes_of(model, n), Words(model, n)
+    most = words.largest(words.logits, changes)
+    assert all(WordTable(one).count == 32 for one in changes)
+    exact = logit_influence(model, changes, cells=1)
+    assert exact.cells == 0
+    assert exact.bound == pytest.approx(most, rel=1e-6)
+    for seconds in (math.inf, 1e-6):
+        halved = logit_influence(model, changes, cells=1, seconds=seconds)
+        assert halved.cells > 0
+        assert halved.bound >= most
+
+
 @pytest.mark.parametrize("name", ["dyck1-depth2-1l1h16d-nope", "contains-aba-1l1h16d-nope"])
 def test_without_positions_words_are_tried_up_to_order(name: str) -> None:
     """The same as of all words; and a length at which these are too many."""
@@ -499,6 +517,79 @@ def test_cells_cover_what_attention_can_return() -> None:
         assert (at <= space.whole.high + 1e-9).all()
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
+def test_ranges_along_rows_are_those_of_all_words(shape: str, seed: int) -> None:
+    """Not less, and with one head hardly more."""
+    rng, model, n = np.random.default_rng(seed), load(shape.format(seed)), 5
+    words = Words(model, n)
+    for changes in changes_of(model, n):
+        rows = rng.normal(size=(9, model.width)) * 10.0 ** rng.uniform(-3, 3, (9, 1))
+        found, (low, high) = words.added[words.of(changes)] @ rows.T, reaches(changes, rows)
+        size = np.abs(found).max(0)
+        assert (low <= found.min(0) + 1e-12 * size).all()
+        assert (found.max(0) <= high + 1e-12 * size).all()
+        if len(changes.heads) == 1:
+            slack = 1e-3 * size + 2 * np.abs(rows) @ slack_of(changes.heads[0])
+            assert (found.min(0) - low <= slack).all()
+            assert (high - found.max(0) <= slack).all()
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, None])
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
+def test_cut_cells_hold_what_the_cells_hold(shape: str | None, seed: int) -> None:
+    """Boxes around random results lose none of the words' results, and some are cut."""
+    rng, n, cut = np.random.default_rng(seed), 6, 0
+    model = load(shape.format(seed)) if shape else opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
+    for delta in (None, some_delta(len(model.alphabet), rng)):
+        words = Words(model, n, delta)
+        for changes in changes_of(model, n, delta=delta):
+            space = Space(changes)
+            at = (words.added[words.of(changes)] - space.centre) @ space.basis.T
+            width = space.whole.high - space.whole.low
+            for _ in range(20):
+                middle = at[rng.integers(len(at))]
+                ends = middle - width * rng.random(len(width)), middle + width * rng.random(len(width)) * 0.3
+                cell = ResultRanges(np.maximum(ends[0], space.whole.low), np.minimum(ends[1], space.whole.high))
+                smaller = space.lines.cut(cell)
+                kept = (at >= cell.low).all(1) & (at <= cell.high).all(1)
+                assert (at[kept] >= smaller.low - 1e-12).all()
+                assert (at[kept] <= smaller.high + 1e-12).all()
+                cut += int((smaller.high - smaller.low < 0.99 * (cell.high - cell.low)).any())
+    assert cut > 10
+
+
+@pytest.mark.parametrize("shape", [SHAPES[0], *SHAPES[2:], None])
+@pytest.mark.parametrize("seed", heavy_after(range(8), 1))
+def test_exchanges_take_words_of_a_box_into_its_image(shape: str | None, seed: int) -> None:
+    """Of one head, over all words and an automaton's; the weights of the box's words add up to what is said."""
+    rng, n, count = np.random.default_rng(seed), 5, 0
+    model = load(shape.format(seed)) if shape else opened(str(TRAINED / "tomita2-1l1h16d.safetensors"))
+    for delta in (None, some_delta(len(model.alphabet), rng)):
+        words = Words(model, n, delta)
+        for changes in changes_of(model, n, delta=delta):
+            space = Space(changes)
+            images, width = Images(changes, space.basis, space.centre), space.whole.high - space.whole.low
+            at = (words.added - space.centre) @ space.basis.T
+            columns = [[0 if j in words.pinned else s for j, s in enumerate(w)] for w in words.words.tolist()]
+            (head,) = changes.heads
+            for which in rng.choice(len(changes.exchanges), 8):
+                found = words.pairs(changes, changes.exchanges[which])
+                middle = at[found[rng.integers(len(found))][0]]
+                low, high = (middle + side * width * rng.random(len(width)) * 0.5 for side in (-1, 1))
+                near, along = np.array([which]), [0, 1]
+                (least,), (most,) = images.after(low, high, near, along)
+                ends = images.weights(low, high, along)
+                for first, second in found:
+                    if (at[first] >= low).all() and (at[first] <= high).all():
+                        total = math.fsum(head.e[j, s] for j, s in enumerate(columns[first]))
+                        assert ends[0] <= total <= ends[1]
+                        assert (at[second] >= least - 1e-12).all()
+                        assert (at[second] <= most + 1e-12).all()
+                        count += 1
+    assert count >= 16
+
+
 def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Generator, tried: int, halved: int) -> int:
     """Halve random pairs of cells: every exchange of some words stays in a pair that is left, within its bound.
 
@@ -514,13 +605,20 @@ def pairs_left(model: SoftModel, n: int, delta: Delta | None, rng: np.random.Gen
                 r = int(rng.integers(len(rows)))
                 logit, pair = Logit(space, rows[r]), space.start()
                 for _ in range(halved):
-                    halves = [h for h in logit.halves(pair) if which in h.near]
+                    halves = [h for h in logit.halves(pair, logit.judged(pair, 0.0)[1]) if which in h.near]
                     held = [h for h in halves if inside(h.first, at[first]) and inside(h.second, at[second])]
                     assert held
                     pair = held[0]
                     assert (np.abs(at[first] - at[second]) <= pair.moves + 1e-9).all()
                     apart = abs(words.logits[first, r] - words.logits[second, r])
-                    assert apart <= logit.bound(pair, 0.0) + 1e-9
+                    assert apart <= logit.judged(pair, 0.0)[0] + 1e-9
+                    # The change is the mean gradient of the way times the way.
+                    g, rho, _ = logit.slopes(pair)
+                    way, moved = (
+                        words.added[second] - words.added[first],
+                        words.logits[second, r] - words.logits[first, r],
+                    )
+                    assert abs(moved - g @ way) <= rho @ np.abs(space.basis @ way) + 1e-9
                 count += 1
     return count
 
@@ -544,8 +642,9 @@ def test_a_range_that_is_no_number_is_none() -> None:
         space = Space(changes)
         logit, whole = Logit(space, np.full(model.width, np.inf)), space.start()
         with np.errstate(invalid="ignore"):
-            assert logit.bound(whole, 0.0) == math.inf
-            assert len(logit.halves(whole)) == 2
+            bound, shares = logit.judged(whole, 0.0)
+            assert bound == math.inf
+            assert len(logit.halves(whole, shares)) == 2
 
 
 @pytest.mark.parametrize("shape", heavy_after([SHAPES[2], None, SHAPES[3], *SHAPES[:2]], 2))
@@ -567,10 +666,32 @@ def test_the_search_for_exchanges_finds_the_largest_change(name: str) -> None:
     for changes in changes_of(model, n):
         found = (np.abs(words.changed(words.logits, changes, x)).max(0) for x in changes.exchanges)
         most = np.max(list(found), axis=0)
-        tried = Tried(changes, of_logits(model, rows), len(rows), np.random.default_rng(0))
-        found = evaluated(model, rows, tried.pairs()).max(0)
+        ascent = Ascent(changes, logits_behind(model, rows), len(rows), np.random.default_rng(0))
+        found = evaluated(model, rows, ascent.pairs()).max(0)
         assert (found <= most * (1 + 1e-9)).all()
         assert found.max() >= 0.99 * most.max()
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2])
+def test_changes_of_one_place_are_read_as_the_whole_words(shape: str) -> None:
+    """Every change of every word, over all words and an automaton's, where it is one of its words."""
+    rng, model = np.random.default_rng(4), load(shape.format(2))
+    rows, symbols = readout_rows(model), len(model.alphabet)
+    for changes in itertools.chain(changes_of(model, 5), changes_of(model, 5, delta=some_delta(symbols, rng))):
+        ascent = Ascent(changes, logits_behind(model, rows), len(rows), rng)
+        words = ascent.sample.random(6)
+        found, changed = ascent.behind(words)
+        assert found == pytest.approx(ascent.read(changes.start.centre + changes.read(words)))
+        for k, (j, s) in enumerate(zip(ascent.place, ascent.symbol, strict=True)):
+            other = words.copy()
+            other[:, j] = s
+            inside = ascent.sample.inside(other)
+            assert (np.isfinite(changed[:, k]).all(1) == inside).all()
+            exact = ascent.read(changes.start.centre + changes.read(other[inside]))
+            assert changed[inside, k] == pytest.approx(exact)
+        for first, second in ascent.pairs():
+            assert ascent.sample.inside(np.array([first, second])).all()
+            assert sum(a != b for a, b in zip(first, second, strict=True)) == 1
 
 
 def test_the_search_returns_pairs_that_differ_in_one_place() -> None:

@@ -77,15 +77,18 @@ Measure = Callable[[Floats, Floats, I64], Floats]
 moves what is measured, shape ``(exchanges, measured)``."""
 
 
-def of_logits(model: SoftModel, rows: Floats) -> Measure:
-    """How far the logits move, or differences of two."""
+Read = Callable[[Floats], Floats]
+"""Numbers behind streams at the output: shape ``(streams, numbers)``."""
 
-    def measure(after: Floats, base: Floats, which: I64) -> Floats:
-        ends = [evaluate.behind_attention(model.layers[0], streams) for streams in (after, base)]
-        ends = [evaluate.normalised(model.final_norm, x) for x in ends]
-        return np.abs((ends[0] - ends[1][which]) @ rows.T)
 
-    return measure
+def logits_behind(model: SoftModel, rows: Floats) -> Read:
+    """The logits, or differences of two, but for their biases."""
+
+    def read(streams: Floats) -> Floats:
+        found = evaluate.normalised(model.final_norm, evaluate.behind_attention(model.layers[0], streams))
+        return np.asarray(found @ rows.T)
+
+    return read
 
 
 def of_attention(after: Floats, base: Floats, which: I64) -> Floats:

@@ -78,9 +78,9 @@ def added(a: SlopeForm, b: SlopeForm) -> SlopeForm:
 
 def mapped(matrix: Floats, a: SlopeForm, shift: Floats | float = 0.0) -> SlopeForm:
     """``matrix a + shift``."""
-    size = np.abs(matrix)
-    form = SlopeForm(a.c @ matrix.T + shift, matrix @ a.g, a.r @ size.T)
-    return form.rounded(a.size @ size.T + np.abs(shift))
+    off = (a.r + ROUND * a.size) @ np.abs(matrix).T + ROUND * np.abs(shift)
+    g = matrix @ a.g if a.g.shape[-1] else np.zeros((*off.shape, 0))
+    return SlopeForm(a.c @ matrix.T + shift, g, off)
 
 
 def _largest(a: SlopeForm) -> tuple[Floats, Floats]:
@@ -206,6 +206,7 @@ def normed(norm: LayerNorm, x: SlopeForm) -> Normed:
     u = centred(x)
     d = u.c.shape[-1]
     scale = root_of(norm, u)
+    scale = parted(scale) if u.g.shape[-1] else scale
     shape = _at_most(multiplied(u, scale), math.sqrt(d) * (1 + 1e-9))
     return Normed(norm, scaled(shape, norm.weight, norm.bias), shape, scale)
 
@@ -222,22 +223,29 @@ def _at_most(a: SlopeForm, most: float) -> SlopeForm:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A network on a form: its image (without skip connection), and the derivatives of its hidden units."""
+    """A network on a form: its image (without skip connection), what its hidden units read, and their derivatives; at a
+    point these are computed when they are asked for."""
 
     ffn: ReadyFeedForward
     image: SlopeForm
-    slopes: SlopeForm
+    read: SlopeForm
+    slopes: SlopeForm | None
 
     def back(self, b: SlopeForm) -> SlopeForm:
         """The gradient before it from the one behind it."""
-        return contracted(self.ffn.inner.matrix.T, self.slopes, mapped(self.ffn.outer.matrix.T, b))
+        slopes = self.slopes or hidden(self.ffn.kind, self.read)[1]
+        return contracted(self.ffn.inner.matrix.T, slopes, mapped(self.ffn.outer.matrix.T, b))
 
 
 def network(ffn: ReadyFeedForward, x: SlopeForm) -> Network:
     """A network of a form; a hidden unit's remainder becomes a generator, but at a point."""
-    value, slopes = hidden(ffn.kind, mapped(ffn.inner.matrix, x, ffn.inner.bias))
-    value = parted(value) if x.g.shape[-1] else value
-    return Network(ffn, mapped(ffn.outer.matrix, value, ffn.outer.bias), slopes)
+    read = mapped(ffn.inner.matrix, x, ffn.inner.bias)
+    if not x.g.shape[-1]:  # what is off moves an activation at most by the largest of its derivatives
+        off = GELU_SLOPES[1] * read.r
+        value = SlopeForm(activated(ffn.kind, read.c), read.g, off).rounded(1 + read.size)
+        return Network(ffn, mapped(ffn.outer.matrix, value, ffn.outer.bias), read, None)
+    value, slopes = hidden(ffn.kind, read)
+    return Network(ffn, mapped(ffn.outer.matrix, parted(value), ffn.outer.bias), read, slopes)
 
 
 def hidden(kind: str, z: SlopeForm) -> tuple[SlopeForm, SlopeForm]:
