@@ -293,7 +293,7 @@ class Check:
         """What a longest path of the case costs, for each position."""
         self.meter.charge(sum(len(way) for j in range(key[0] + 1) for _, way in self.language.steps(j)))
         ways = sum(len(way) + 1 for step in self.language.leading(*key) for _, way in step)
-        return 2 * len(self.model.rows) + 3 + 2 * ways // (key[0] + 1)
+        return 5 * len(self.model.rows) + 3 + 2 * ways // (key[0] + 1)
 
     def narrowed(self, key: Key, value: Any, place: Place) -> list[Side | None]:
         """The ends of what neurons read before the division, in all words of the case, where they are given: the
