@@ -1,0 +1,96 @@
+"""All wrong words of a claim, one search after another: each leaves out the wrong words before it, and the last one's
+certificate is about all other words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from restrict.base.errors import ModelError, UsageError
+from restrict.base.wording import counted
+from restrict.soft.trained.confirm import confirmed, unshown
+from restrict.soft.trained.decide import Ahead, Tell, Verdict, verify_trained
+from restrict.soft.trained.excepted import Behind, excepting, words_asked
+from restrict.soft.trained.graph import Graph
+from restrict.soft.trained.model import Trained
+
+
+def every_wrong(
+    model: Trained, graph: Graph, n: int, most: int, *, language: str = "", seconds: float | None = None,
+    tell: Tell | None = None, float32: bool = False, decided: Callable[[Verdict], None] | None = None,
+    ahead: Ahead | None = None, recheck: bool = True,
+) -> Verdict:  # fmt: skip
+    """Look for up to ``most`` wrong words, and decide the claim without them.
+
+    Args:
+        model, graph, n: as :func:`verify_trained` takes them.
+        most: how many wrong words end the search, at least 1. That all others are right needs one search more than
+            there are wrong words, and so one more here.
+        language: the claim's name; a certificate's says how many words were left out.
+        seconds: of all searches together.
+        tell, float32, decided, ahead: for each search, as :func:`verify_trained` takes them; ``decided`` is not called
+            for a verdict behind which another search comes.
+        recheck: whether the trusted checker confirms each wrong word before it is left out.
+
+    Returns:
+        The last verdict: on the claim without the wrong words before its own. Its ``wrong_words`` are all of them,
+        ``words`` is how many words the claim has, and ``most`` is kept. It is ``right`` only if all other words are.
+        A word that the checker does not take is an open case, and ends the search; so does what needs more than 4096
+        states, an interrupt, or the end of the time. A last verdict that would prove nothing is left for the one
+        before.
+
+    Raises:
+        UsageError: ``most`` is less than 1, or as :func:`verify_trained`.
+        ModelError: as :func:`verify_trained`.
+    """
+    if most < 1:
+        raise UsageError(f"at least one wrong word is looked for, not {most}")
+    begin, wrong, claim = time.monotonic(), list[Behind](), graph
+    before: Verdict | None = None
+    while True:
+        last = len(wrong) + 1 == most
+
+        def first(found: Verdict, last: bool = last) -> None:
+            if decided is not None and (found.wrong is None or last):
+                decided(found)
+
+        found = verify_trained(
+            model, claim, n,
+            language=f"{language}, without {counted(len(wrong), 'wrong word')}" if wrong else language,
+            seconds=None if seconds is None else max(0.0, seconds - (time.monotonic() - begin)),
+            tell=_telling(tell, len(wrong)), float32=float32, decided=first, ahead=ahead,
+        )  # fmt: skip
+        if found.wrong is not None and recheck:
+            found = _taken(found)
+        if found.wrong is None:
+            break
+        wrong.append(Behind.of(model, claim, found.wrong))
+        if last or found.stopped is not None:
+            break
+        before = found
+        try:
+            claim = excepting(model, graph, [behind.word for behind in wrong])
+        except ModelError:
+            break
+    if before is not None and not found.proves:
+        found = replace(before, stopped=found.stopped, open=found.open)
+    words = words_asked(graph, n)
+    return replace(found, wrong_words=tuple(wrong), words=words, most=most, seconds=time.monotonic() - begin)
+
+
+def _telling(tell: Tell | None, count: int) -> Tell | None:
+    """The function that is told what is being done, with how many wrong words there are so far."""
+    if tell is None or not count:
+        return tell
+    return lambda what: tell(f"{counted(count, 'wrong word')} left out; {what}")
+
+
+def _taken(found: Verdict) -> Verdict:
+    """The verdict, if the trusted checker takes its wrong word; else with an open case there. Its cases are left for
+    the certificate: only the word is checked here."""
+    try:
+        less = replace(found, cases=[], open=[], upto=-1 - (found.last - found.upto))
+        return found if confirmed(less, "certificate")[0].wrong is not None else unshown(found)
+    except KeyboardInterrupt:
+        return replace(unshown(found), stopped="interrupted")
