@@ -146,6 +146,8 @@ def verify_trained_command(o: common.Given) -> None:
 def beyond(found: Verdict | EveryLength, o: common.Given, error: ResourceLimit) -> NoReturn:
     """Keep a certificate whose check takes more than its limit, and say how it is checked."""
     kept = f"-o CERTIFICATE keeps what was found; then `restrict check {o.model} CERTIFICATE --limit STEPS`"
+    if getattr(found, "wrong_words", ()):  # each of them was confirmed
+        put(lambda: found.text(None), lambda: found.summary(None), o.as_json)
     if o.output is not None:
         found.save(o.output)
         kept = f"the certificate is in {o.output}: `restrict check {o.model} {o.output} --limit STEPS`"

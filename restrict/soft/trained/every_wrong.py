@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from restrict.base.errors import ModelError, UsageError
+from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.base.wording import counted
 from restrict.soft.trained.confirm import confirmed, unshown
 from restrict.soft.trained.decide import Ahead, Tell, Verdict, verify_trained
 from restrict.soft.trained.excepted import Behind, excepting, words_asked
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
+from restrict.soft.trained.wrong import Hunt
 
 
 def every_wrong(
@@ -36,8 +37,8 @@ def every_wrong(
     Returns:
         The last verdict: on the claim without the wrong words before its own. Its ``wrong_words`` are all of them,
         ``words`` is how many words the claim has, and ``most`` is kept. It is ``right`` only if all other words are.
-        A word that the checker does not take is an open case, and ends the search; so does what needs more than 4096
-        states, an interrupt, or the end of the time. A last verdict that would prove nothing is left for the one
+        Words near a wrong one are tried, and the rest is for the next search. A word of a search that the checker
+        does not take is an open case, and ends the search; so does what needs more than 4096 states, an interrupt, or the end of the time. A last verdict that would prove nothing is left for the one
         before.
 
     Raises:
@@ -46,27 +47,20 @@ def every_wrong(
     """
     if most < 1:
         raise UsageError(f"at least one wrong word is looked for, not {most}")
-    begin, wrong, claim = time.monotonic(), list[Behind](), graph
-    before: Verdict | None = None
+    begin, until = time.monotonic(), None if seconds is None else time.monotonic() + seconds
+    wrong, claim, before = list[Behind](), graph, None
     while True:
         last = len(wrong) + 1 == most
-
-        def first(found: Verdict, last: bool = last) -> None:
-            if decided is not None and (found.wrong is None or last):
-                decided(found)
-
         found = verify_trained(
             model, claim, n,
             language=f"{language}, without {counted(len(wrong), 'wrong word')}" if wrong else language,
-            seconds=None if seconds is None else max(0.0, seconds - (time.monotonic() - begin)),
-            tell=_telling(tell, len(wrong)), float32=float32, decided=first, ahead=ahead,
+            seconds=None if until is None else max(0.0, until - time.monotonic()), tell=_telling(tell, len(wrong)),
+            float32=float32, decided=lambda said, last=last: _begin(said, last, decided), ahead=ahead,
         )  # fmt: skip
-        if found.wrong is not None and recheck:
-            found = _taken(found)
-        if found.wrong is None:
-            break
-        wrong.append(Behind.of(model, claim, found.wrong))
-        if last or found.stopped is not None:
+        found = _taken(found) if recheck else found
+        if found.wrong is not None:
+            found = _gathered(found, claim, wrong, most, until, recheck)
+        if found.wrong is None or len(wrong) == most or found.stopped is not None:
             break
         before = found
         try:
@@ -79,6 +73,12 @@ def every_wrong(
     return replace(found, wrong_words=tuple(wrong), words=words, most=most, seconds=time.monotonic() - begin)
 
 
+def _begin(found: Verdict, last: bool, decided: Callable[[Verdict], None] | None) -> None:
+    """Hand on a verdict behind which no other search comes."""
+    if decided is not None and (found.wrong is None or last):
+        decided(found)
+
+
 def _telling(tell: Tell | None, count: int) -> Tell | None:
     """The function that is told what is being done, with how many wrong words there are so far."""
     if tell is None or not count:
@@ -87,10 +87,35 @@ def _telling(tell: Tell | None, count: int) -> Tell | None:
 
 
 def _taken(found: Verdict) -> Verdict:
-    """The verdict, if the trusted checker takes its wrong word; else with an open case there. Its cases are left for
-    the certificate: only the word is checked here."""
+    """The verdict, if the trusted checker takes its wrong word, if any; else with an open case there. Its cases are
+    left for the certificate: only the word is checked here."""
+    if found.wrong is None:
+        return found
     try:
         less = replace(found, cases=[], open=[], upto=-1 - (found.last - found.upto))
         return found if confirmed(less, "certificate")[0].wrong is not None else unshown(found)
+    except ResourceLimit:
+        return unshown(found)
     except KeyboardInterrupt:
         return replace(unshown(found), stopped="interrupted")
+
+
+def _gathered(
+    found: Verdict, claim: Graph, wrong: list[Behind], most: int, until: float | None, recheck: bool
+) -> Verdict:
+    """Add the wrong word of a verdict on a claim to those before it, and the wrong words near it: often all of a kind
+    differ in a symbol, and none of them then needs a search of its own. The verdict, which may have been stopped."""
+    assert found.wrong is not None
+    wrong.append(Behind.of(found.model, claim, found.wrong))
+    try:
+        for near in Hunt(found.model, claim, found.n).near(found.wrong.word):
+            if len(wrong) == most or found.stopped is not None:
+                break
+            said = _taken(replace(found, wrong=near)) if recheck else found
+            if said.wrong is not None:
+                wrong.append(Behind.of(found.model, claim, near))
+            late = until is not None and time.monotonic() > until
+            found = replace(found, stopped="time" if late else said.stopped)
+    except KeyboardInterrupt:
+        return replace(found, stopped="interrupted")
+    return found

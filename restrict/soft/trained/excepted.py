@@ -148,7 +148,8 @@ def share_summary(found: Verdict) -> dict[str, Any]:
 
 
 def share_lines(found: Verdict) -> list[str]:
-    """The wrong words of a verdict that looked for several, and what is said of all others."""
+    """The wrong words of a verdict that looked for several, and what is said of all others. What stands behind says
+    whether the checker has taken it."""
     words = "more than 10^18" if found.words is None else str(found.words)
     count, model = len(found.wrong_words), found.model
     told = [behind.line(model, found.graph.greatest) for behind in found.wrong_words]

@@ -104,6 +104,10 @@ class Hunt:
 
     def first(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Wrong | None:
         """The first of some prefixes of one length that is wrong."""
+        return next(self.among(words, states, length), None)
+
+    def among(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Iterator[Wrong]:
+        """Those of some prefixes of one length that are wrong."""
         table = np.array(words, dtype=np.int64).reshape(len(words), length)
         size = self.batch(length)
         for at in range(0, len(words), size):
@@ -112,8 +116,32 @@ class Hunt:
             for k in np.flatnonzero(margin(last, signs, self.graph.greatest) <= 0):
                 found = wrong_of(self.model, self.graph, words[at + int(k)])
                 if found is not None:
-                    return found
-        return None
+                    yield found
+
+    def near(self, word: tuple[int, ...]) -> Iterator[Wrong]:
+        """The wrong prefixes that differ from a prefix in one symbol, in that symbol and in those near them, while
+        their scores are at most ``each`` together."""
+        length, todo, seen, work = len(word), [word], {word}, 0
+        for middle in todo:
+            changed = (
+                (*middle[:j], s, *middle[j + 1 :]) for j in range(length) for s in range(len(self.graph.delta[0]))
+            )
+            new = [other for other in dict.fromkeys(changed) if other not in seen and self.lives(other)]
+            work += len(new) * self.cost(length)
+            if work > OPTIONS.each:
+                return
+            seen.update(new)
+            for found in self.among(new, [self.graph.state(other) for other in new], length) if new else ():
+                todo.append(found.word)
+                yield found
+
+    def lives(self, word: tuple[int, ...]) -> bool:
+        """Whether symbols are a prefix of the graph's words."""
+        q = 0
+        for s in word:
+            if (q := self.graph.delta[q][s]) < 0:
+                return False
+        return q in self.alive[len(word)]
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
