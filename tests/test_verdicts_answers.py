@@ -13,9 +13,9 @@ from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.base.options import changed
 from restrict.checker.main import verify
 from restrict.soft.importers import Options, compare, import_weights, read_record, save_gpt2_names
-from restrict.soft.trained.labelled import answered, folded, read_answers
 from restrict.soft.trained.decide import verify_trained
 from restrict.soft.trained.graph import tagged_graph
+from restrict.soft.trained.labelled import answered, folded, read_answers
 from restrict.soft.trained.model import Trained, forward_all, load
 from restrict.soft.trained.options import OPTIONS
 from tests import verdict_cases

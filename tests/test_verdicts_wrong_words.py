@@ -89,7 +89,7 @@ def test_the_wrong_words_are_those_of_all_words(name: str, near: bool) -> None:
         elif len(got) == 24:
             assert found.status == "wrong"
             assert "further words may be wrong: the search ends with 24 wrong words" in found.text(line)
-    assert complete or name == "reader"
+    assert complete or name in ("no start", "reader")
 
 
 def test_two_and_more_layers_keep_what_is_found() -> None:

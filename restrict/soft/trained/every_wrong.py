@@ -37,9 +37,9 @@ def every_wrong(
     Returns:
         The last verdict: on the claim without the wrong words before its own. Its ``wrong_words`` are all of them,
         ``words`` is how many words the claim has, and ``most`` is kept. It is ``right`` only if all other words are.
-        Words near a wrong one are tried, and the rest is for the next search. A word of a search that the checker
-        does not take is an open case, and ends the search; so does what needs more than 4096 states, an interrupt, or the end of the time. A last verdict that would prove nothing is left for the one
-        before.
+        Words near a wrong one are tried, and the rest is for the next search. A word of a search that the checker does
+        not take is an open case, and ends the search; so does what needs more than 4096 states, an interrupt, or the
+        end of the time. A last verdict that would prove nothing is left for the one before.
 
     Raises:
         UsageError: ``most`` is less than 1, or as :func:`verify_trained`.
