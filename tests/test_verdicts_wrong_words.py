@@ -77,7 +77,8 @@ def test_the_wrong_words_are_those_of_all_words(name: str, near: bool) -> None:
             found = every_wrong(model, graph, case[3], 24, seconds=60)
         found, line = confirmed(found, "c")
         got = {behind.word for behind in found.wrong_words}
-        assert found.words == asked
+        assert found.share is not None
+        assert found.share.words == asked
         assert got <= bad
         assert len(got) == len(found.wrong_words)
         if found.status == "right":
@@ -124,7 +125,7 @@ def test_as_many_searches_as_there_may_be_wrong_words(tmp_path: Path) -> None:
     graph = answered(model, table_of_greatest(3, 3))
     count = len(WORDS)
     found = every_wrong(model, graph, 3, count)
-    assert (found.status, len(found.wrong_words), found.words) == ("wrong", count, 27)
+    assert (found.status, len(found.wrong_words), found.share.words) == ("wrong", count, 27)  # type: ignore[union-attr]
     found = every_wrong(model, graph, 3, count + 1, recheck=False)
     assert {tuple(model.symbols[s] for s in b.word) for b in found.wrong_words} == WORDS
     assert found.status == "right"

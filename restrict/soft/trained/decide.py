@@ -24,7 +24,7 @@ from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.claim import demand_length, head, model_document, wrong_document
 from restrict.soft.trained.directions import Key
-from restrict.soft.trained.excepted import Behind, share_lines, share_summary
+from restrict.soft.trained.excepted import Behind, Share
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import MOST_STATES, Graph
 from restrict.soft.trained.hints import bases_document, cases_document
@@ -54,17 +54,14 @@ Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
 @dataclass(kw_only=True, repr=False)
 class Verdict(Decided):
     """Every case up to ``upto`` symbols is right. ``float32`` says what is right as run, if that was asked for and the
-    model has one layer. Where up to ``most`` wrong words were looked for, ``wrong_words`` are those that were found, of
-    ``words`` in all (``None``: more than 10^18), and all else is about the claim without those before the last
-    search."""
+    model has one layer. ``share`` says which words were found to be wrong, if several were looked
+    for; all else is then about the claim without those before the last search."""
 
     n: int
     upto: int
     second: Second | None = field(default=None, repr=False)
     float32: Float32 | None = None
-    most: int = 1
-    wrong_words: tuple[Behind, ...] = ()
-    words: int | None = None
+    share: Share | None = None
 
     @property
     def last(self) -> int:
@@ -94,13 +91,20 @@ class Verdict(Decided):
         n, upto = fields["n"] - less, fields["upto"] - less
         return told | {"n": n, "upto": upto, "status": "wrong" if told["wrong"] else "right" if upto == n else "open"}
 
+    @property
+    def wrong_words(self) -> tuple[Behind, ...]:
+        """The wrong words, where several were looked for."""
+        return () if self.share is None else self.share.found
+
     def summary(self, line: str | None) -> dict[str, Any]:
         """The answer for machines; where several wrong words were looked for, with these."""
-        return super().summary(line) | (share_summary(self) if self.most > 1 else {})
+        return super().summary(line) | ({} if self.share is None else self.share.summary(self.model, self.status))
 
     def wrong_lines(self) -> list[str]:
         """The word behind which the model is wrong, or the words."""
-        return super().wrong_lines() if self.most == 1 else share_lines(self)
+        if self.share is None:
+            return super().wrong_lines()
+        return self.share.lines(self.model, self.graph.greatest, self.status)
 
     def rounded(self) -> dict[str, Any] | None:
         """What is right as run: margin and rounding are those of a label's logit times the last deviation."""

@@ -11,7 +11,7 @@ from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.base.wording import counted
 from restrict.soft.trained.confirm import confirmed, unshown
 from restrict.soft.trained.decide import Ahead, Tell, Verdict, verify_trained
-from restrict.soft.trained.excepted import Behind, excepting, words_asked
+from restrict.soft.trained.excepted import Behind, Share, excepting, words_asked
 from restrict.soft.trained.graph import Graph
 from restrict.soft.trained.model import Trained
 from restrict.soft.trained.wrong import Hunt
@@ -36,7 +36,7 @@ def every_wrong(
 
     Returns:
         The last verdict: on the claim without the wrong words before its own. Its ``wrong_words`` are all of them,
-        ``words`` is how many words the claim has, and ``most`` is kept. It is ``right`` only if all other words are.
+        and ``share`` says how many words the claim has. It is ``right`` only if all other words are.
         Words near a wrong one are tried, and the rest is for the next search. A word of a search that the checker does
         not take is an open case, and ends the search; so does what needs more than 4096 states, an interrupt, or the
         end of the time. A last verdict that would prove nothing is left for the one before.
@@ -69,8 +69,8 @@ def every_wrong(
             break
     if before is not None and not found.proves:
         found = replace(before, stopped=found.stopped, open=found.open)
-    words = words_asked(graph, n)
-    return replace(found, wrong_words=tuple(wrong), words=words, most=most, seconds=time.monotonic() - begin)
+    share = Share(most, words_asked(graph, n), tuple(wrong))
+    return replace(found, share=share, seconds=time.monotonic() - begin)
 
 
 def _begin(found: Verdict, last: bool, decided: Callable[[Verdict], None] | None) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from restrict.base.errors import ModelError, UsageError, quote
 from restrict.base.options import Fact
@@ -14,9 +14,6 @@ from restrict.base.wording import counted
 from restrict.soft.trained.graph import MOST_STATES, Graph
 from restrict.soft.trained.model import Trained, forward
 from restrict.soft.trained.wrong import Wrong
-
-if TYPE_CHECKING:
-    from restrict.soft.trained.decide import Verdict
 
 MANY: Fact[int] = 10**18
 """So many words are not counted."""
@@ -137,26 +134,31 @@ def words_asked(graph: Graph, n: int) -> int | None:
     return total
 
 
-def share_summary(found: Verdict) -> dict[str, Any]:
-    """The same for machines: ``status`` is that of the claim, ``others`` that of the claim without these words."""
-    return {
-        "status": "wrong" if found.wrong_words else found.status,
-        "others": found.status if found.status == "right" else "open",
-        "words": found.words,
-        "wrong_words": [behind.summary(found.model) for behind in found.wrong_words],
-    }
+class Share(NamedTuple):
+    """What a search for up to ``most`` wrong words found: of ``words`` in all (``None``: more than 10^18)."""
 
+    most: int
+    words: int | None
+    found: tuple[Behind, ...]
 
-def share_lines(found: Verdict) -> list[str]:
-    """The wrong words of a verdict that looked for several, and what is said of all others. What stands behind says
-    whether the checker has taken it."""
-    words = "more than 10^18" if found.words is None else str(found.words)
-    count, model = len(found.wrong_words), found.model
-    told = [behind.line(model, found.graph.greatest) for behind in found.wrong_words]
-    share = f"{count} of {words} words {'is' if count == 1 else 'are'} wrong" if count else f"none of {words} words"
-    if found.status == "right":
-        told.append(f"{share}, all others are right" if count else f"all of {words} words are right")
-        return told
-    why = f": the search ends with {counted(count, 'wrong word')}" if count == found.most else ""
-    told.append(f"{share}{'' if count else ' is known to be wrong'}; further words may be wrong{why}")
-    return told
+    def summary(self, model: Trained, status: str) -> dict[str, Any]:
+        """The answer for machines: ``status`` is that of the claim, ``others`` that of the claim without these words,
+        of which a verdict has ``status``."""
+        return {
+            "status": "wrong" if self.found else status,
+            "others": "right" if status == "right" else "open",
+            "words": self.words,
+            "wrong_words": [behind.summary(model) for behind in self.found],
+        }
+
+    def lines(self, model: Trained, greatest: bool, status: str) -> list[str]:
+        """The wrong words, and what is said of all others, of which a verdict has ``status``. Whether the checker has
+        taken it stands elsewhere."""
+        words, count = "more than 10^18" if self.words is None else str(self.words), len(self.found)
+        told = [behind.line(model, greatest) for behind in self.found]
+        share = f"{count} of {words} words {'is' if count == 1 else 'are'} wrong"
+        if status == "right":
+            return [*told, f"{share}, all others are right" if count else f"all of {words} words are right"]
+        why = f": the search ends with {counted(count, 'wrong word')}" if count == self.most else ""
+        share = share if count else f"none of {words} words is known to be wrong"
+        return [*told, f"{share}; {'further ' if count else ''}words may be wrong{why}"]
