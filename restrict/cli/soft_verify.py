@@ -69,7 +69,7 @@ class Upto(common.Whole):
 @common.option(
     "--wrong-words",
     common.Whole(1, 1000),
-    "Look for so many wrong words; a claim without those that are found is what is proved.",
+    "Look for up to so many wrong words; what is proved is about all others.",
     default=1,
 )
 @common.option("--time seconds", common.SECONDS, "Stop after this long.", default=600.0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from restrict.base.errors import ModelError, ResourceLimit, UsageError
 from restrict.base.wording import counted
@@ -55,7 +56,7 @@ def every_wrong(
             model, claim, n,
             language=f"{language}, without {counted(len(wrong), 'wrong word')}" if wrong else language,
             seconds=None if until is None else max(0.0, until - time.monotonic()), tell=_telling(tell, len(wrong)),
-            float32=float32, decided=lambda said, last=last: _begin(said, last, decided), ahead=ahead,
+            float32=float32, decided=partial(_begin, last, decided), ahead=ahead,
         )  # fmt: skip
         found = _taken(found) if recheck else found
         if found.wrong is not None:
@@ -73,7 +74,7 @@ def every_wrong(
     return replace(found, share=share, seconds=time.monotonic() - begin)
 
 
-def _begin(found: Verdict, last: bool, decided: Callable[[Verdict], None] | None) -> None:
+def _begin(last: bool, decided: Callable[[Verdict], None] | None, found: Verdict) -> None:
     """Hand on a verdict behind which no other search comes."""
     if decided is not None and (found.wrong is None or last):
         decided(found)
