@@ -121,15 +121,12 @@ class Hunt:
     def near(self, word: tuple[int, ...]) -> Iterator[Wrong]:
         """The wrong prefixes that differ from a prefix in one symbol, in that symbol and in those near them, while
         their scores are at most ``each`` together."""
-        length, todo, seen, work = len(word), [word], {word}, 0
-        for middle in todo:
-            changed = (
-                (*middle[:j], s, *middle[j + 1 :]) for j in range(length) for s in range(len(self.graph.delta[0]))
-            )
-            new = [other for other in dict.fromkeys(changed) if other not in seen and self.lives(other)]
-            work += len(new) * self.cost(length)
-            if work > OPTIONS.each:
+        length, symbols, todo, seen = len(word), len(self.graph.delta[0]), [word], {word}
+        for tried, middle in enumerate(todo, 1):
+            if tried * length * symbols * self.cost(length) > OPTIONS.each:
                 return
+            changed = {(*middle[:j], s, *middle[j + 1 :]): None for j in range(length) for s in range(symbols)}
+            new = [other for other in changed if other not in seen and self.lives(other)]
             seen.update(new)
             for found in self.among(new, [self.graph.state(other) for other in new], length) if new else ():
                 todo.append(found.word)
