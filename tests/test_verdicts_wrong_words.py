@@ -148,6 +148,8 @@ def test_the_time_and_an_interrupt_keep_what_is_known(tmp_path: Path, monkeypatc
     monkeypatch.setattr(searches, "confirmed", raising(KeyboardInterrupt))
     found = every_wrong(model, graph, 3, 40)
     assert (len(found.wrong_words), found.stopped, found.status) == (0, "interrupted", "open")
+    assert "none of 27 words is known to be wrong; words may be wrong" in found.text(None)
+    assert found.summary(None)["others"] == found.summary(None)["status"] == "open"
     monkeypatch.setattr(searches, "confirmed", raising(ResourceLimit("too many steps")))
     found = every_wrong(model, graph, 3, 40)
     assert (found.wrong_words, found.status) == ((), "open")
