@@ -4,6 +4,7 @@ confirmed by :func:`restrict.soft.trained.model.forward` before it is told."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -119,13 +120,15 @@ class Hunt:
                     yield found
 
     def near(self, word: tuple[int, ...]) -> Iterator[Wrong]:
-        """The wrong prefixes that differ from a prefix in one symbol, in that symbol and in those near them, while
-        their scores are at most ``each`` together."""
+        """The wrong prefixes that differ from a prefix in one symbol, or by two that change places, and those that are
+        as near to them, while their scores are at most ``each`` together."""
         length, symbols, todo, seen = len(word), len(self.graph.delta[0]), [word], {word}
         for tried, middle in enumerate(todo, 1):
-            if tried * length * symbols * self.cost(length) > OPTIONS.each:
+            if tried * length * (symbols + length) * self.cost(length) > OPTIONS.each:
                 return
             changed = {(*middle[:j], s, *middle[j + 1 :]): None for j in range(length) for s in range(symbols)}
+            for j, k in itertools.combinations(range(length), 2):
+                changed[*middle[:j], middle[k], *middle[j + 1 : k], middle[j], *middle[k + 1 :]] = None
             new = [other for other in changed if other not in seen and self.lives(other)]
             seen.update(new)
             for found in self.among(new, [self.graph.state(other) for other in new], length) if new else ():
