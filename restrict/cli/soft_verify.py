@@ -66,6 +66,12 @@ class Upto(common.Whole):
     "The start token stands at this position embedding, the symbols behind it.",
     default=0,
 )
+@common.option(
+    "--wrong-words",
+    common.Whole(1, 1000),
+    "Look for up to so many wrong words; what is proved is about all others.",
+    default=1,
+)
 @common.option("--time seconds", common.SECONDS, "Stop after this long.", default=600.0)
 @common.flag("--no-recheck", "Leave out the check of the certificate: floats, not a proof.")
 @common.option(
@@ -87,6 +93,8 @@ def verify_trained_command(o: common.Given) -> None:
 
     if o.certificate is not None and (o.no_recheck or o.output is not None):
         raise UsageError("--certificate searches for nothing: give it without -o and --no-recheck")
+    if o.wrong_words > 1 and (o.certificate is not None or o.n is None or o.all_lengths):
+        raise UsageError("--wrong-words searches up to a length: give it with -n, without --all-lengths, --certificate")
     # Before numpy is loaded: threads that wait for the next product take the cores of the parts of the check.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Parts of the check start while numba is loaded.
@@ -94,6 +102,7 @@ def verify_trained_command(o: common.Given) -> None:
     parts = click.get_current_context().with_resource(Processes(0 if whole else None))
     from restrict.soft.trained.confirm import Ahead, begun, confirmed
     from restrict.soft.trained.decide import verify_trained
+    from restrict.soft.trained.every_wrong import every_wrong
     from restrict.soft.trained.model import load, shifted
 
     loaded = shifted(load(o.model), o.offset)
@@ -114,9 +123,11 @@ def verify_trained_command(o: common.Given) -> None:
 
             found = verify_every_length(loaded, graph, longest=4096 if o.n is None else o.n, **given)
         else:
-            found = verify_trained(
-                loaded, graph, o.n, float32=True, decided=begun(parts), ahead=Ahead(parts, loaded), **given
-            )
+            given |= {"float32": True, "decided": begun(parts), "ahead": Ahead(parts, loaded)}
+            if o.wrong_words == 1:
+                found = verify_trained(loaded, graph, o.n, **given)
+            else:
+                found = every_wrong(loaded, graph, o.n, o.wrong_words, recheck=not o.no_recheck, **given)
         line = None
         try:
             if not o.no_recheck:
@@ -135,6 +146,8 @@ def verify_trained_command(o: common.Given) -> None:
 def beyond(found: Verdict | EveryLength, o: common.Given, error: ResourceLimit) -> NoReturn:
     """Keep a certificate whose check takes more than its limit, and say how it is checked."""
     kept = f"-o CERTIFICATE keeps what was found; then `restrict check {o.model} CERTIFICATE --limit STEPS`"
+    if getattr(found, "wrong_words", ()):  # each of them was confirmed
+        put(lambda: found.text(None), lambda: found.summary(None), o.as_json)
     if o.output is not None:
         found.save(o.output)
         kept = f"the certificate is in {o.output}: `restrict check {o.model} {o.output} --limit STEPS`"
@@ -192,8 +205,8 @@ def judged(loaded: Trained, o: common.Given) -> Graph:
 
 def leave(found: Verdict | EveryLength | ProvedClaim, why: str = "see the cases above") -> None:
     """The exit code: 0 right, 3 wrong, 5 open, 130 interrupted."""
-    if found.status == "wrong":
-        sys.exit(common.say(f"{found.model.name} is wrong; the word stands above", 3))
+    if (count := len(getattr(found, "wrong_words", ()))) or found.status == "wrong":
+        sys.exit(common.say(f"{found.model.name} is wrong; the word{'s stand' if count > 1 else ' stands'} above", 3))
     if getattr(found, "stopped", None) == "interrupted":
         sys.exit(common.say("interrupted; what is decided stands above", 130))
     if found.status == "open":

@@ -108,13 +108,18 @@ class Answer:
             "logit": wrong.logit, "shortest": self.shortest,
         }  # fmt: skip
 
+    @property
+    def every(self) -> str:
+        """What all prefixes are called: without those that were left out of the claim."""
+        return "every other prefix" if vars(self).get("share") and vars(self)["share"].found else "every prefix"
+
     def right_lines(self) -> list[str]:
         """What is said of the prefixes that are right, where it is not all that was asked for."""
         if self.upto is None:
             return ["every prefix of every word that may come is right, whatever its length"]
         limited = self.asked is None or self.status == "open"
         if self.upto >= 0:
-            return [f"every prefix of at most {self.upto} symbols is right"] if limited else []
+            return [f"{self.every} of at most {self.upto} symbols is right"] if limited else []
         return ["nothing is decided"] if self.asked is not None and limited else []
 
     def wrong_lines(self) -> list[str]:
@@ -223,7 +228,7 @@ class Decided(Answer, Certified):
         if (said := self.rounded()) is None or said["upto"] < 0:
             return []
         whole = self.status == "right" and said["upto"] == self.upto
-        which = "every prefix" if whole else f"prefixes of at most {said['upto']} symbols"
+        which = self.every if whole else f"prefixes of at most {said['upto']} symbols"
         return [
             f"right as run in float32: {which}; every margin is at least {at_least(said['ratio'], 3)} times its "
             f"rounding ({said['margin']:.3g} beside {said['rounding']:.2g} at position {said['position']}; this "

@@ -24,6 +24,7 @@ from restrict.soft.trained.atoms import Basis
 from restrict.soft.trained.attack import Attack
 from restrict.soft.trained.claim import demand_length, head, model_document, wrong_document
 from restrict.soft.trained.directions import Key
+from restrict.soft.trained.excepted import Behind, Share
 from restrict.soft.trained.float32 import Float32, as_run
 from restrict.soft.trained.graph import MOST_STATES, Graph
 from restrict.soft.trained.hints import bases_document, cases_document, layered_document
@@ -53,12 +54,14 @@ Ahead = Callable[[dict[str, Any], list[Case], list[list[Basis]]], None]
 @dataclass(kw_only=True, repr=False)
 class Verdict(Decided):
     """Every case up to ``upto`` symbols is right. ``float32`` says what is right as run, if that was asked for and the
-    model has one layer."""
+    model has one layer. ``share`` says which words were found to be wrong, if several were looked
+    for; all else is then about the claim without those before the last search."""
 
     n: int
     upto: int
     second: Second | None = field(default=None, repr=False)
     float32: Float32 | None = None
+    share: Share | None = None
 
     @property
     def last(self) -> int:
@@ -87,6 +90,21 @@ class Verdict(Decided):
         fields, less, told = said_of(root, SECOND if layered else WHOLE)
         n, upto = fields["n"] - less, fields["upto"] - less
         return told | {"n": n, "upto": upto, "status": "wrong" if told["wrong"] else "right" if upto == n else "open"}
+
+    @property
+    def wrong_words(self) -> tuple[Behind, ...]:
+        """The wrong words, where several were looked for."""
+        return () if self.share is None else self.share.found
+
+    def summary(self, line: str | None) -> dict[str, Any]:
+        """The answer for machines; where several wrong words were looked for, with these."""
+        return super().summary(line) | ({} if self.share is None else self.share.summary(self.model, self.status))
+
+    def wrong_lines(self) -> list[str]:
+        """The word behind which the model is wrong, or the words."""
+        if self.share is None:
+            return super().wrong_lines()
+        return self.share.lines(self.model, self.graph.greatest, self.status)
 
     def rounded(self) -> dict[str, Any] | None:
         """What is right as run: margin and rounding are those of a label's logit times the last deviation."""

@@ -4,6 +4,7 @@ confirmed by :func:`restrict.soft.trained.model.forward` before it is told."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -104,6 +105,10 @@ class Hunt:
 
     def first(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Wrong | None:
         """The first of some prefixes of one length that is wrong."""
+        return next(self.among(words, states, length), None)
+
+    def among(self, words: list[tuple[int, ...]], states: list[int], length: int) -> Iterator[Wrong]:
+        """Those of some prefixes of one length that are wrong."""
         table = np.array(words, dtype=np.int64).reshape(len(words), length)
         size = self.batch(length)
         for at in range(0, len(words), size):
@@ -112,8 +117,31 @@ class Hunt:
             for k in np.flatnonzero(margin(last, signs, self.graph.greatest) <= 0):
                 found = wrong_of(self.model, self.graph, words[at + int(k)])
                 if found is not None:
-                    return found
-        return None
+                    yield found
+
+    def near(self, word: tuple[int, ...]) -> Iterator[Wrong]:
+        """The wrong prefixes that differ from a prefix in one symbol, or by two that change places, and those that are
+        as near to them, while their scores are at most ``each`` together."""
+        length, symbols, todo, seen = len(word), len(self.graph.delta[0]), [word], {word}
+        for tried, middle in enumerate(todo, 1):
+            if tried * length * (symbols + length) * self.cost(length) > OPTIONS.each:
+                return
+            changed = {(*middle[:j], s, *middle[j + 1 :]): None for j in range(length) for s in range(symbols)}
+            for j, k in itertools.combinations(range(length), 2):
+                changed[*middle[:j], middle[k], *middle[j + 1 : k], middle[j], *middle[k + 1 :]] = None
+            new = [other for other in changed if other not in seen and self.lives(other)]
+            seen.update(new)
+            for found in self.among(new, [self.graph.state(other) for other in new], length) if new else ():
+                todo.append(found.word)
+                yield found
+
+    def lives(self, word: tuple[int, ...]) -> bool:
+        """Whether symbols are a prefix of the graph's words."""
+        q = 0
+        for s in word:
+            if (q := self.graph.delta[q][s]) < 0:
+                return False
+        return q in self.alive[len(word)]
 
     def walks(self) -> Iterator[tuple[I64, I64]]:
         """Batches of random words of length ``n`` with their states; steady, lazy and restless ones."""
