@@ -14,8 +14,8 @@ import pytest
 
 from restrict.checker.account import Meter, Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict import QUOTIENT, Basis, Check, Extent
-from restrict.checker.verdict_forms import Form
+from restrict.checker.verdict import QUOTIENT, Basis, Check
+from restrict.checker.verdict_forms import Extent, Form
 from restrict.checker.verdict_numbers import BITS
 from restrict.checker.verdict_paths import Language
 from restrict.soft.trained.decide import verify_trained

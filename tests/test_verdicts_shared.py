@@ -13,8 +13,8 @@ from safetensors.numpy import save
 
 from restrict.checker.account import Place, Reject
 from restrict.checker.main import verify
-from restrict.checker.verdict import Basis, Check, Extent, Key
-from restrict.checker.verdict_forms import Form
+from restrict.checker.verdict import Basis, Check, Key
+from restrict.checker.verdict_forms import Extent, Form
 from restrict.report.verdict_page import ranges_of
 from restrict.soft.models.config import read_object
 from restrict.soft.trained import parts as module

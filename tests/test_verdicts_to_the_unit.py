@@ -19,8 +19,8 @@ from safetensors.numpy import load, save
 from restrict.checker import verdict_forms as forms
 from restrict.checker import verdict_numbers as numbers
 from restrict.checker.account import Meter, Place, Reject
-from restrict.checker.verdict import Basis, Check, Extent, averaged
-from restrict.checker.verdict_forms import LONG, Form, Sign, moved, reached
+from restrict.checker.verdict import Basis, Check, averaged
+from restrict.checker.verdict_forms import LONG, Extent, Form, Sign, moved, reached
 from restrict.checker.verdict_model import START, Atoms, Head, Model
 from restrict.checker.verdict_numbers import ONE, Ball, Linear, Norm, dot, networked
 from restrict.checker.verdict_paths import Language

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require, unproved
 from .read import Maybe, anything, integer, integers, listing, record, thing
-from .verdict_forms import Behind, Form, Side, Sign, added, averaged, moved, network, reached, signed
+from .verdict_forms import Behind, Extent, Form, Side, Sign, added, averaged, moved, network, reached, signed
 from .verdict_model import MODEL, START, Atoms, Model
 from .verdict_numbers import BITS, NEURON, ONE, Matrix, Network, Vector, dot, enclosed, stretched, total
 from .verdict_paths import Language, longest, restriction
@@ -68,13 +68,6 @@ class Basis(NamedTuple):
     off: int
     rest: Vector
     image: Form
-
-
-class Extent(NamedTuple):
-    """One coordinate of a head's output: middle and half width in units."""
-
-    middle: int
-    radius: int
 
 
 def verify(task: Task) -> str:

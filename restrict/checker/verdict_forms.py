@@ -24,6 +24,13 @@ LONG = 32
 """Generators, the longest ones, of which every two are multiplied for the length of what a form deviates."""
 
 
+class Extent(NamedTuple):
+    """One coordinate of a head's output: middle and half width in units."""
+
+    middle: int
+    radius: int
+
+
 class Form(NamedTuple):
     """Centre, generators (one vector for each ``eps``), remainder."""
 

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 from .account import Place, Task, require
 from .read import Maybe, integer, integers, listing
-from .verdict import BOUND, SPANS, VERDICT, Basis, Check, Extent, Interval, Key, decided, hint
+from .verdict import BOUND, SPANS, VERDICT, Basis, Check, Interval, Key, decided, hint
 from .verdict_forms import Form, activated, added, averaged, chords, kept, layer_norm, merged, moved, opened, reached
 from .verdict_model import MODEL, START, Block
 from .verdict_numbers import BITS, EXP_BITS, NEURON, ONE, Linear, Matrix, Vector, dot, enclosed, exponential, linear
 
+from .verdict_forms import Extent  # isort: skip
 from .verdict_numbers import total, transposed  # isort: skip
 from .verdict_paths import Way
 
