@@ -348,7 +348,9 @@ def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int, cells: i
     words, changes = Words(model, n), changes_of(model, n)
     assert any(head.eta >= FAR for c in changes for head in c.heads)
     most = words.largest(words.logits, changes)
-    assert most <= logit_influence(model, changes, cells=cells, seconds=math.inf).bound
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert most <= logit_influence(model, changes, cells=cells, seconds=math.inf).bound
 
 
 @pytest.mark.parametrize("n", heavy_after((8, 64), 1))
