@@ -181,6 +181,8 @@ def test_a_file_of_answers(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a b -> c\n\n  b\ta->a \n -> b\n-> -> -> ->\n")
     assert read_answers(path) == {("a", "b"): "c", ("b", "a"): "a", (): "b", ("->", "->"): "->"}
+    path.write_text("a -> b->c\na->b -> ->b\n->a -> c\n-> -> a\n")
+    assert read_answers(path) == {("a",): "b->c", ("a->b",): "->b", ("->a",): "c", ("->",): "a"}
     for text, reason in (
         ("a b c\n", r"line 1: expected WORD -> ANSWER"), ("a -> b\na -> b c\n", "line 2: expected WORD -> ANSWER"),
         ("a -> b\n\na -> c\n", "line 3: another answer was given behind 'a' before"), ("\n", "no line WORD -> ANSWER"),
