@@ -218,6 +218,9 @@ def test_the_command_takes_answers_alone(tmp_path: Path) -> None:
     said = succeeded("soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 2).stdout
     assert "m on 9 answers of max.txt, n = 0 .. 2: right" in said
     assert said.splitlines()[-1].endswith(model.sha256)
+    path.write_text(path.read_text() + "1 -> 1\n")
+    said = succeeded("soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 1).stdout
+    assert "m on 1 of 10 answers of max.txt, n = 0 .. 1: right" in said
     for more in (
         ("-L", "regex:a"),
         ("--equals", "x"),
