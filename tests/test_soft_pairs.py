@@ -348,7 +348,19 @@ def test_scores_so_far_apart_that_weights_vanish_are_bounded(seed: int, cells: i
     words, changes = Words(model, n), changes_of(model, n)
     assert any(head.eta >= FAR for c in changes for head in c.heads)
     most = words.largest(words.logits, changes)
-    assert most <= logit_influence(model, changes, cells=cells, seconds=math.inf).bound
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert most <= logit_influence(model, changes, cells=cells, seconds=math.inf).bound
+
+
+def test_images_of_weights_that_are_next_to_nothing_come_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for changes in changes_of(load("random:layers=1,width=8,percent=9000,symbols=2,heads=1,seed=1"), 6):
+            space = Space(changes)
+            assert space.images is not None
+            low, high = space.images.after(*space.whole, np.arange(len(changes.exchanges)), [0, 1])
+            assert (low <= high).all()
 
 
 @pytest.mark.parametrize("n", heavy_after((8, 64), 1))

@@ -181,6 +181,8 @@ def test_a_file_of_answers(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a b -> c\n\n  b\ta->a \n -> b\n-> -> -> ->\n")
     assert read_answers(path) == {("a", "b"): "c", ("b", "a"): "a", (): "b", ("->", "->"): "->"}
+    path.write_text("a -> b->c\na->b -> ->b\n->a -> c\n-> -> a\n")
+    assert read_answers(path) == {("a",): "b->c", ("a->b",): "->b", ("->a",): "c", ("->",): "a"}
     for text, reason in (
         ("a b c\n", r"line 1: expected WORD -> ANSWER"), ("a -> b\na -> b c\n", "line 2: expected WORD -> ANSWER"),
         ("a -> b\n\na -> c\n", "line 3: another answer was given behind 'a' before"), ("\n", "no line WORD -> ANSWER"),
@@ -216,6 +218,9 @@ def test_the_command_takes_answers_alone(tmp_path: Path) -> None:
     said = succeeded("soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 2).stdout
     assert "m on 9 answers of max.txt, n = 0 .. 2: right" in said
     assert said.splitlines()[-1].endswith(model.sha256)
+    path.write_text(path.read_text() + "1 -> 1\n")
+    said = succeeded("soft", "verify", tmp_path / "m.safetensors", "--answers", path, "-n", 1).stdout
+    assert "m on 1 of 10 answers of max.txt, n = 0 .. 1: right" in said
     for more in (
         ("-L", "regex:a"),
         ("--equals", "x"),

@@ -170,7 +170,9 @@ def claimed(loaded: Trained, o: common.Given) -> tuple[Graph, str]:
         if any(given is not None for given in (o.language, o.equals, o.inputs, o.read_out, o.label)):
             raise UsageError("--answers says all of the claim: without -L, --equals, --inputs, --read-out and --label")
         answers = read_answers(o.answers)
-        return answered(loaded, answers), f"{counted(len(answers), 'answer')} of {o.answers.name}"
+        asked = sum(o.n is None or o.all_lengths or len(word) <= o.n for word in answers)
+        some = "" if asked == len(answers) else f"{asked} of "  # nothing is said of longer words
+        return answered(loaded, answers), f"{some}{counted(len(answers), 'answer')} of {o.answers.name}"
     o.read_out = o.read_out or ("membership" if o.equals is not None else configured(loaded, o.language))
     language, graph = (o.language if o.equals is None else f"the program {o.equals}") or "task", judged(loaded, o)
     return graph, f"{language} (read-out {o.read_out})" if graph.greatest else language

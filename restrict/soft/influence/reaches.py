@@ -93,10 +93,11 @@ class Images:
         sums = (np.maximum(least - gone, rest) + come) * (1 - 1e-12), (most - gone + come) * (1 + 1e-12)
         way, turn = come * self.v[t, o] - gone * self.v[t, s], come - gone
         ends = []
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # sums of weights near 0
             for at in (low - self.slack, high + self.slack):
                 ends += [at + (way - turn * at) / total for total in sums]
-        off = self.slack + 1e-12 * (np.abs(way) + np.abs(turn) * np.abs(ends[0])) / sums[0] + 1e-12 * np.abs(ends[0])
-        found = np.min(ends, 0) - off, np.max(ends, 0) + off
+            size = np.abs(ends[0])
+            off = self.slack + 1e-12 * (np.abs(way) + np.abs(turn) * size) / sums[0] + 1e-12 * size
+            found = np.min(ends, 0) - off, np.max(ends, 0) + off
         lost = ~((sums[0] > 0) & np.isfinite(found[0]) & np.isfinite(found[1]))
         return np.where(lost, -np.inf, found[0]), np.where(lost, np.inf, found[1])

@@ -16,7 +16,9 @@ from restrict.base.options import Fact
 from restrict.soft.trained.graph import MOST_STATES, Graph
 from restrict.soft.trained.model import Trained
 
-LINE = re.compile(r"(.*)->\s*(\S+)\s*")
+LINE = re.compile(r"(.*(?<!\S))->\s+(\S+)\s*"), re.compile(r"(.*)->\s*(\S+)\s*")
+"""A line whose arrow stands alone, so that symbols and labels may have arrows in their names; else one without spaces
+beside it."""
 MOST_NODES: Fact[int] = 4_000_000
 """Prefixes of the words of a table."""
 Word = tuple[str, ...]
@@ -36,7 +38,7 @@ def read_answers(path: str | Path) -> dict[Word, str]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        if (parts := LINE.fullmatch(line)) is None:
+        if (parts := LINE[0].fullmatch(line) or LINE[1].fullmatch(line)) is None:
             raise UsageError(f"{path}: line {number}: expected WORD -> ANSWER, symbols separated by spaces")
         word, answer = tuple(parts[1].split()), parts[2]
         if found.setdefault(word, answer) != answer:
