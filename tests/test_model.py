@@ -22,6 +22,7 @@ from restrict.elaboration.check import ENTRIES, tabulated
 from restrict.model.examples.builtin import BUILTINS
 from restrict.model.expr_parser import parse
 from restrict.model.fileformat import dumps, load, loads, save, to_document
+from restrict.model.lengths import why_not
 from tests import documents
 from tests.marks import heavy_after
 from tests.wrong_ways import certificate, code, holds
@@ -176,6 +177,14 @@ def answering(variable: str, **more: Any) -> Model:
 )
 def test_a_model_that_makes_no_sense_at_a_length_is_refused_there(model: Model, n: int, reason: str) -> None:
     assert reason in refusal(lambda: model.at(n))
+
+
+def test_where_a_model_is_defined_at_no_length_the_cause_is_named() -> None:
+    """Its condition holds at odd lengths, at which a rule is not defined: the condition is not why."""
+    made = program(Map("a", (), "0 * n", "0"), when="n % 2")
+    assert why_not(made, 2) == "; variables[0] 'a' at n = 3: domain has size 0; it must be at least 1"
+    assert why_not(program(when="n < 2"), 2) == "; its condition is 'n < 2'"
+    assert why_not(program(Map("a", (), "0 * n", "0")), 2).startswith("; variables[0] 'a' at n = 2: ")
 
 
 @pytest.mark.parametrize("n", [0, -1, 100_000_001, True, 2.0, "3", None])

@@ -53,7 +53,7 @@ def first_length(model: Model, least: int) -> int:
     if n is None:
         raise NotEstablished(
             f"a proof reads the model at a length of at least {least}, and it is defined at none of "
-            f"{least} .. {least + SEARCHED - 1}{why_not(model)}"
+            f"{least} .. {least + SEARCHED - 1}{why_not(model, least)}"
         )
     return n
 

@@ -25,6 +25,13 @@ def least_length(model: Model, first: int, most: int = SEARCHED) -> int | None:
     return None
 
 
-def why_not(model: Model) -> str:
-    """What a message adds where a model is defined at no length: its condition, if it has one."""
+def why_not(model: Model, first: int) -> str:
+    """What a message adds where a model is defined at no length from ``first`` on: what is wrong at one at which its
+    condition holds, or that condition, if it holds at none."""
+    for n in range(max(first, 1, len(model.markers)), first + SEARCHED):
+        if holds(model.when, n):
+            try:
+                model.at(n)
+            except ModelError as error:
+                return f"; {error}"
     return f"; its condition is {model.when.text!r}" if isinstance(model.when, Formula) else ""
